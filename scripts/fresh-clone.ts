@@ -64,8 +64,10 @@ function main(): void {
     if (cloned.status !== 0) throw new Error(`git clone failed: ${cloned.stderr}`);
     const all = fences(readFileSync(join(clone, 'README.md'), 'utf8'));
     for (const [index, { label, body, line }] of all.entries()) {
-      if (label !== 'sh') continue;
-      for (const command of body.trim().split('\n')) {
+      // The tests ran before this, in the caller's own folder; what is left of it is the install.
+      const isTests = label === 'sh not-run: the tests themselves';
+      if (label !== 'sh' && !isTests) continue;
+      for (const command of isTests ? ['npm ci'] : body.trim().split('\n')) {
         const { status, stdout, stderr } = run(command, clone);
         const next = all[index + 1];
         const isRight = next?.label !== 'text' || isAsShown(stdout, next.body);
