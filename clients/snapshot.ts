@@ -1,0 +1,629 @@
+/**
+ * The story of snapshot: two documents that belong together change between two good reads.
+ *
+ * In `mixed` the client reads by pointers first, and holds a bundle that never existed; then it
+ * reads what the manifest pinned, and that is whole. In `expired` the pinned revision goes away:
+ * the client throws away all that it has and starts anew, once. It never fills a gap by `latest`.
+ * Each scenario is a process of its own, told in both eras by the same function: only the opening,
+ * the codes and what a result says of itself differ.
+ *
+ * Run: npx tsx clients/snapshot.ts
+ * Your own server: npx tsx clients/snapshot.ts -- COMMAND ARGS…
+ * (The scenario, `mixed` or `expired`, is added to the command as its last argument.)
+ *
+ * It proves that the server keeps the contract of snapshot in both eras over stdio. It does not
+ * prove that nothing can change between two reads of a busy server, nor that a revision stays for
+ * any time, nor that anybody may read it.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
+import { join, relative, resolve } from 'node:path';
+import { createInterface } from 'node:readline';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { isDeepStrictEqual, parseArgs } from 'node:util';
+
+// ---------------------------------------------------------------------------------------------
+// The stories: what is said, and what must come back. Start reading here.
+// ---------------------------------------------------------------------------------------------
+
+const NAME = 'snapshot';
+
+const STORIES: Stories = {
+  'legacy-mixed': (server) => legacyStory(server, mixed),
+  'legacy-expired': (server) => legacyStory(server, expired),
+  'modern-mixed': (server) => modernStory(server, mixed),
+  'modern-expired': (server) => modernStory(server, expired),
+};
+
+const CLIENT_INFO = { name: 'mcp-by-hand-client', version: '1.0.0' };
+
+/** What every modern request carries (2026-07-28/basic/index, "_meta"). */
+const META = {
+  'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+  'io.modelcontextprotocol/clientInfo': CLIENT_INFO,
+  'io.modelcontextprotocol/clientCapabilities': {},
+};
+
+// What the server must say. It is written out here, and never learned from the server: only the
+// URIs of a manifest are sent back. Both scenarios are the contract of snapshot to the last check:
+// MCP knows no manifests and no revisions, and leaves it to a server how long a result is fresh.
+const SERVER_INFO = { name: 'snapshot-fixture', version: '1.0' };
+const MANIFEST = ['project://atlas/manifest', 'Current bundle', 'application/json'];
+const PROMPT = { name: 'review-snapshot', arguments: [{ name: 'revision', required: true }] };
+const TEXTS: Record<string, string> = {
+  'project://atlas/r1/requirements': 'R2: cancellation visible within 300 seconds.\n',
+  'project://atlas/r1/design': 'D3: availability cache refreshes every 300 seconds.\n',
+  'project://atlas/r2/requirements': 'R2: cancellation visible immediately.\n',
+  'project://atlas/r2/design': 'D3: cancellation invalidates availability cache immediately.\n',
+};
+const UNAVAILABLE = 'Snapshot unavailable; reacquire the whole bundle';
+const REASON = { reason: 'snapshot-unavailable' };
+const UNCLEAR = 'Supply exactly one revision';
+const NOT_FOUND = 'Resource not found';
+
+const uriOf = (path: string) => `project://atlas/${path}`;
+const urisOf = (name: string) => [uriOf(`${name}/requirements`), uriOf(`${name}/design`)];
+const pathOf = (uri: unknown) => String(uri).replace('project://atlas/', '');
+const review = (args: unknown) => ({ name: 'review-snapshot', arguments: args });
+
+/** A conversation that has been opened, and the era that it is held in. */
+type Talk = { server: Server; era: 'legacy' | 'modern' };
+
+async function legacyStory(server: Server, scenario: (talk: Talk) => Promise<void>): Promise<void> {
+  step('Shake hands: this server offers resources and prompts');
+  const offer = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: CLIENT_INFO };
+  const hello = await server.request('initialize', offer);
+  const version = at(hello, 'result', 'protocolVersion');
+  const isKnown = version === '2025-11-25' || version === '2025-06-18';
+  // A client that does not speak the version it is offered leaves (2025-11-25/basic/lifecycle).
+  if (!verdict('a version that this client speaks', isKnown, '2025-11-25', version)) return;
+  check('serverInfo (contract of snapshot)', at(hello, 'result', 'serverInfo'), SERVER_INFO);
+  const { resources, prompts } = Object(at(hello, 'result', 'capabilities'));
+  verdict('resources and prompts: objects', isObject(resources) && isObject(prompts), 'two', hello);
+  await server.notify('notifications/initialized');
+  await scenario({ server, era: 'legacy' });
+}
+
+async function modernStory(server: Server, scenario: (talk: Talk) => Promise<void>): Promise<void> {
+  step('Ask what the server speaks and offers: no handshake, and nothing is remembered');
+  const found = await server.request('server/discover', { _meta: META });
+  const isOffered = [at(found, 'result', 'supportedVersions')].flat().includes('2026-07-28');
+  if (!verdict('2026-07-28 is offered', isOffered, 'it among them', found)) return;
+  const { resources, prompts } = Object(at(found, 'result', 'capabilities'));
+  verdict('resources and prompts: objects', isObject(resources) && isObject(prompts), 'two', found);
+  checkModern('server/discover', found, 'cacheable');
+  await scenario({ server, era: 'modern' });
+}
+
+/** The documents change between two good reads. */
+async function mixed(talk: Talk): Promise<void> {
+  step('List what there is: the manifest, which names all else, and one prompt; no more');
+  const resources = await ask(talk, 'resources/list');
+  const listed = [at(resources, 'result', 'resources')].flat();
+  const outline = listed.map((one) => [at(one, 'uri'), at(one, 'name'), at(one, 'mimeType')]);
+  check('the manifest alone is listed', outline, [MANIFEST]);
+  checkResult(talk, 'resources/list', resources, 3_600_000);
+  const prompts = await ask(talk, 'prompts/list');
+  check('the prompt and its one argument', at(prompts, 'result', 'prompts'), [PROMPT]);
+  checkResult(talk, 'prompts/list', prompts, 3_600_000);
+  for (const method of ['tools/list', 'resources/templates/list']) {
+    const { error } = await ask(talk, method, {}, 'a method that is not offered');
+    check(`${method}: -32601`, error?.code, -32601);
+  }
+
+  step('Read the manifest, and again a moment later: nothing changes by time');
+  const first = await readManifest(talk, 'r1');
+  await sleep(300);
+  check('a moment later it says the same', await readManifest(talk, 'r1'), first);
+
+  step('Read both documents by latest: two good answers, and a bundle that never existed');
+  const requirements = await readLatest(talk, 'requirements', 'r1');
+  const pair = [requirements, await readLatest(talk, 'design', 'r2')];
+  const isBundle = ['r1', 'r2'].some((name) =>
+    isDeepStrictEqual(pair, urisOf(name).map((uri) => TEXTS[uri])));
+  verdict('the pair is neither r1 nor r2', !isBundle, 'texts of two revisions', pair);
+
+  step('Throw the pair away, and read what the manifest had named: r1 is still whole');
+  await readBundle(talk, first, 'r1');
+
+  step('Read by latest again: both are of r2 now, and nothing says for how long');
+  await readLatest(talk, 'requirements', 'r2');
+  await readLatest(talk, 'design', 'r2');
+
+  step('Read the manifest again, and what it names now: r2 is whole as well');
+  await readBundle(talk, await readManifest(talk, 'r2'), 'r2');
+
+  step('Get the prompt without saying which revision, or with more than that');
+  const two = { revision: 'r1', document: 'design' };
+  for (const args of [undefined, {}, two, { version: 'r1' }, { revision: 1 }, ['r1']]) {
+    await refuse(talk, 'prompts/get', review(args), UNCLEAR);
+  }
+  const other = { name: 'review-project', arguments: { revision: 'r1' } };
+  await refuse(talk, 'prompts/get', other, UNCLEAR);
+
+  step('Get the prompt for what is no revision; and latest is none');
+  for (const revision of ['r9', 'latest', '__proto__']) {
+    await refuse(talk, 'prompts/get', review({ revision }), UNAVAILABLE, REASON);
+  }
+
+  step('Read what is not there: URIs are compared as they are sent');
+  for (const path of ['r9/design', 'r1/', 'r1/../r2/design', 'r1/design?', 'latest/manifest']) {
+    await refuse(talk, 'resources/read', { uri: uriOf(path) }, NOT_FOUND, { uri: uriOf(path) });
+  }
+}
+
+/** The revision that the manifest named is gone before it is read. */
+async function expired(talk: Talk): Promise<void> {
+  step('Read the manifest: it names r1, and with this answer r1 goes');
+  const first = await readManifest(talk, 'r1');
+
+  step('Read what it names: refused, and no other text is handed out instead');
+  for (const uri of [at(first, 'uris')].flat()) {
+    await refuse(talk, 'resources/read', { uri }, UNAVAILABLE, { ...REASON, uri });
+  }
+
+  step('Get the prompt for r1: refused as well');
+  await refuse(talk, 'prompts/get', review({ revision: 'r1' }), UNAVAILABLE, REASON);
+
+  step('Throw all of it away and acquire once more: a new manifest, then all that it names');
+  const isWhole = await readBundle(talk, await readManifest(talk, 'r2'), 'r2');
+  // No third time: to ask for ever helps nobody. And no patch from `latest`: it may be r3 by now.
+  const failure = 'less than that: the client stops here, and keeps nothing of it';
+  if (!verdict('the second acquisition succeeds', isWhole, 'all of r2', failure)) return;
+
+  step('Ask again for what is gone, and for what never was: refused, each in its own way');
+  const [gone, never] = [uriOf('r1/design'), uriOf('r9/design')];
+  await refuse(talk, 'resources/read', { uri: gone }, UNAVAILABLE, { ...REASON, uri: gone });
+  await refuse(talk, 'resources/read', { uri: never }, NOT_FOUND, { uri: never });
+  await refuse(talk, 'prompts/get', review({ revision: 'r9' }), UNAVAILABLE, REASON);
+}
+
+/** Asks in the way of the era: a modern request says for itself what it speaks. */
+function ask({ server, era }: Talk, method: string, params: JsonObject = {}, refused?: string) {
+  return server.request(method, era === 'modern' ? { ...params, _meta: META } : params, refused);
+}
+
+/** Reads a resource that must be there, checks all but its text, and gives that. */
+async function read(talk: Talk, uri: unknown, ttlMs: number, mimeType = 'text/plain') {
+  const answer = await ask(talk, 'resources/read', { uri });
+  const contents = [at(answer, 'result', 'contents')].flat();
+  const outline = contents.map((content) => [at(content, 'uri'), at(content, 'mimeType')]);
+  check(`${pathOf(uri)}: one content`, answer.error ?? outline, [[uri, mimeType]]);
+  checkResult(talk, pathOf(uri), answer, ttlMs);
+  return at(contents, 0, 'text');
+}
+
+async function readManifest(talk: Talk, revision: string): Promise<unknown> {
+  const manifest = parse(String(await read(talk, uriOf('manifest'), 0, 'application/json')));
+  check(`the manifest names ${revision}`, manifest, { revision, uris: urisOf(revision) });
+  return manifest;
+}
+
+async function readLatest(talk: Talk, name: string, revision: string): Promise<unknown> {
+  const text = await read(talk, uriOf(`latest/${name}`), 0);
+  check(`latest/${name}: the text of ${revision}`, text, TEXTS[uriOf(`${revision}/${name}`)]);
+  return text;
+}
+
+/** Reads all that a manifest names, then gets the prompt of that revision. Is all of it there? */
+async function readBundle(talk: Talk, manifest: unknown, revision: string): Promise<boolean> {
+  const blocks: JsonObject[] = [{ type: 'text', text: `Review only this snapshot: ${revision}` }];
+  for (const uri of [at(manifest, 'uris')].flat()) {
+    const text = await read(talk, uri, 3_600_000);
+    if (!check(`${pathOf(uri)}: its own text`, text, TEXTS[String(uri)])) return false;
+    blocks.push({ type: 'resource', resource: { uri, mimeType: 'text/plain', text } });
+  }
+  const whole = { revision, uris: urisOf(revision) };
+  if (!check(`${revision} is whole: all of it was read`, manifest, whole)) return false;
+  const answer = await ask(talk, 'prompts/get', review({ revision }));
+  const messages = blocks.map((content) => ({ role: 'user', content }));
+  checkResult(talk, `prompt for ${revision}`, answer);
+  return check(`prompt for ${revision}: what was read`, at(answer, 'result', 'messages'), messages);
+}
+
+/** Checks what a result says of itself: nothing in legacy, and in modern how long it is fresh. */
+function checkResult({ era }: Talk, label: string, answer: Answer, ttlMs?: number): void {
+  const extra = ['resultType', 'ttlMs', 'cacheScope'].filter((key) => key in (answer.result ?? {}));
+  if (era === 'legacy') return void check(`${label}: nothing of the modern era`, extra, []);
+  checkModern(label, answer, ttlMs === undefined ? undefined : 'cacheable');
+  if (ttlMs !== undefined) check(`${label}: ttlMs ${ttlMs}`, answer.result?.ttlMs, ttlMs);
+}
+
+/** Sends what must be refused, and checks how. Data is for what cannot be read, in modern alone. */
+async function refuse(
+  talk: Talk, method: string, params: JsonObject, message: string, data?: JsonObject,
+): Promise<void> {
+  // What cannot be read has -32002 in 2025-11-25/server/resources, "Error Handling", and -32602 in
+  // the page of 2026-07-28, which wants a client to put up with both; this one tells them apart.
+  const code = data !== undefined && talk.era === 'legacy' ? -32002 : -32602;
+  const what = `${params.name} with ${JSON.stringify(params.arguments) ?? 'no arguments'}`;
+  const label = method === 'resources/read' ? pathOf(params.uri) : what;
+  const { error } = await ask(talk, method, params, label);
+  check(`${label}: ${code}`, error?.code, code);
+  check(`${label}: the message`, error?.message, message);
+  if (data !== undefined && talk.era === 'modern') check(`${label}: data`, error?.data, data);
+}
+
+// #region checks — the same lines in every client
+/** Checks what each modern result carries, and the hints of one that a client may keep. */
+function checkModern(label: string, { result }: Answer, cacheable?: 'cacheable'): void {
+  const { resultType, _meta, ttlMs, cacheScope } = result ?? {};
+  const info = at(_meta, 'io.modelcontextprotocol/serverInfo');
+  check(`${label}: resultType`, resultType, 'complete');
+  check(`${label}: serverInfo in _meta (contract of ${NAME})`, info, SERVER_INFO);
+  if (!cacheable) return;
+  // 2026-07-28/server/utilities/caching
+  const isTtl = Number.isInteger(ttlMs) && Number(ttlMs) >= 0;
+  const hasHints = isTtl && (cacheScope === 'public' || cacheScope === 'private');
+  verdict(`${label}: cache hints`, hasHints, 'ttlMs >= 0, a cacheScope', { ttlMs, cacheScope });
+}
+// #endregion checks
+
+// ---------------------------------------------------------------------------------------------
+// Plumbing: how the conversation is held, the same in every client. Skip it on first reading.
+// ---------------------------------------------------------------------------------------------
+
+// #region conversation — one story with one server; the same lines in every client
+type JsonObject = Record<string, unknown>;
+
+/** A response whose envelope is whole: it has exactly one of the two. */
+type Answer = { result?: JsonObject; error?: JsonObject };
+
+/** The stories by name. A name begins with its era; the rest of it ends the server's command. */
+type Stories = Record<string, (server: Server) => Promise<void>>;
+
+/** What a story is told to. */
+type Server = Awaited<ReturnType<typeof startServer>>;
+
+/** Starts a server and holds the conversation with it; throws if it cannot start. */
+async function startServer(era: string, command: string[], options: Options) {
+  const [file = '', ...args] = command;
+  // On POSIX the server leads a group of processes, so that what it starts can be ended with it.
+  const child = spawn(file, args, { env: options.env, detached: !IS_WINDOWS, windowsHide: true });
+  child.stdin.on('error', () => {}); // a broken pipe: the end of its stdout tells the rest
+  process.on('exit', () => end(child, 'SIGKILL')); // however this program ends
+  await once(child, 'spawn');
+  const exited = once(child, 'exit');
+  const closed = once(child, 'close'); // it has exited, and all that it wrote is read
+  const started = performance.now();
+  const transcript: JsonObject[] = [];
+  const open = new Map<unknown, (answer: Answer) => void>(); // who waits, by the request's id
+  const answered = new Set<unknown>();
+  const story = new AbortController(); // aborted where the rest of the story cannot be told
+  const over = once(story.signal, 'abort');
+  let [lastId, line, stderr, strayStdoutBytes] = [0, '', '', 0];
+  // Waits for Enter, if --step asks for it; a story that has ended meanwhile goes no further.
+  const turn = () => options.pause()
+    .then(() => (story.signal.aborted ? new Promise(() => {}) : undefined));
+  const lastWords = () => `its last words on stderr: ${stderr.slice(-300) || 'none'}`;
+
+  // --- Out: what this client says ---
+
+  function record(from: 'client' | 'server', line: string, expectsRefusal: string | null): void {
+    transcript.push({ from, atMs: Math.round(performance.now() - started), expectsRefusal, line });
+    say(`${from === 'client' ? '-->' : '<--'} ${line}`);
+  }
+
+  function send(message: JsonObject, expectsRefusal: string | null = null): void {
+    if (child.stdin.writableEnded) return; // we have said goodbye
+    const text = JSON.stringify({ jsonrpc: '2.0', ...message });
+    record('client', text, expectsRefusal);
+    child.stdin.write(`${text}\n`);
+  }
+
+  /** Sends a request and waits for its answer; `refused` says why it is meant to be refused. */
+  async function request(method: string, params?: JsonObject, refused?: string): Promise<Answer> {
+    await turn();
+    const id = ++lastId;
+    const wait = id === 1 ? 3 * options.timeout : options.timeout; // the first includes the start
+    const timer = setTimeout(() => expire(id, method, wait), wait).unref();
+    const answer = await new Promise<Answer>((resolve) => {
+      open.set(id, resolve);
+      send({ id, method, params }, refused);
+    });
+    clearTimeout(timer);
+    return answer;
+  }
+
+  /** Sends a notification, which nobody answers. */
+  async function notify(method: string): Promise<void> {
+    await turn();
+    send({ method });
+  }
+
+  // --- In: what the server says ---
+
+  // Lines are cut at byte 10 alone; setEncoding keeps a character whole that two reads split.
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    for (const [index, piece] of text.split('\n').entries()) {
+      if (index > 0 && line.trim() !== '') take(line.replace(/\r$/, ''));
+      line = index > 0 ? piece : line + piece;
+    }
+    if (line.length <= 64 * 1024 * 1024) return;
+    envelope('response line', false, 'a line of 64 Mi characters at most', line);
+    child.stdout.destroy();
+  });
+
+  child.stderr.setEncoding('utf8').on('data', (text: string) => { stderr += text; });
+  // stderr is for people: node:readline may cut it, since no message depends on it.
+  createInterface({ input: child.stderr }).on('line', (text) => say(`    | ${text}`));
+
+  function take(text: string): void {
+    record('server', text, null);
+    const message = parse(text);
+    if (message === undefined) strayStdoutBytes += Buffer.byteLength(text) + 1;
+    // Of a story that has ended nothing more is judged: one fault, one FAIL. A late reply is none.
+    if (story.signal.aborted) return say('      (that came after the story had ended)');
+    if (!envelope('response JSON', message !== undefined, 'a line of JSON', text)) return;
+    const isSound = isObject(message) && !isDeeper(message, 500);
+    if (!envelope('response object', isSound, 'a JSON object, 500 deep at most', text)) return;
+    const { jsonrpc, id, method, result, error } = message as JsonObject;
+    const isAnswer = result !== undefined || error !== undefined || typeof method !== 'string';
+    if (!isAnswer) return id === undefined ? undefined : asked(id, method);
+    if (answered.has(id)) return void verdict(`second answer ${id}`, false, 'one answer', text);
+    const isError = Number.isInteger(at(error, 'code')) && typeof at(error, 'message') === 'string';
+    const type = era === 'legacy' ? 'complete' : at(result, 'resultType');
+    const isType = type === 'complete' || type === 'input_required';
+    const isWhole =
+      envelope('response jsonrpc', jsonrpc === '2.0', '"2.0"', jsonrpc) &&
+      envelope('response identity', open.has(id), `an id of [${[...open.keys()]}]`, text) &&
+      envelope('result xor error', (result === undefined) !== (error === undefined), 'one', text) &&
+      (error === undefined
+        ? envelope('result object', isObject(result), 'an object', result) &&
+          envelope('result type', isType, 'complete or input_required', type)
+        : envelope('error shape', isError, 'an integer code and a string message', error));
+    if (!isWhole) return;
+    open.get(id)?.(message as Answer);
+    open.delete(id);
+    answered.add(id);
+  }
+
+  // A request of the server's own. Only the legacy era has such: the modern stdio page (2026-07-28/
+  // basic/transports/stdio, "Receiving Messages") forbids the server to write them.
+  function asked(id: unknown, method: unknown): void {
+    if (era === 'modern') verdict('no request from the server', false, 'none', method);
+    else if (method === 'ping') send({ id, result: {} });
+    else send({ id, error: { code: -32601, message: `Method not found: ${method}` } });
+  }
+
+  // --- When it goes wrong ---
+
+  // A part of an envelope is named after the request that waits, or else the last one. It prints
+  // only when it fails. Then whoever waits need wait no longer: the rest of the story is not told.
+  function envelope(name: string, holds: boolean, expected: string, came: unknown): boolean {
+    verdict(`${name} ${[...open.keys()][0] ?? lastId}`, holds, expected, came, true);
+    if (holds || open.size === 0) return holds;
+    open.clear();
+    story.abort();
+    return false;
+  }
+
+  function expire(id: number, method: string, wait: number): void {
+    if (!open.has(id)) return;
+    // 2025-11-25/basic/utilities/cancellation: initialize must not be cancelled.
+    const params = { requestId: id };
+    if (method !== 'initialize') send({ method: 'notifications/cancelled', params });
+    const came = `nothing within ${wait} ms; ${lastWords()}`;
+    envelope('response in time', false, `an answer to ${method}`, came);
+  }
+
+  // Its output ends when it exits; 0.3 s later we know how, even if what it started lives on.
+  child.stdout.once('close', () => setTimeout(() => {
+    const came = `nothing; exit: ${child.exitCode ?? child.signalCode ?? 'none'}; ${lastWords()}`;
+    if (!child.stdin.writableEnded) envelope('server still there', false, 'an answer', came);
+    story.abort();
+  }, 300));
+
+  // --- Goodbye ---
+
+  /** Sees the server out: stdin ends, then SIGTERM, then SIGKILL (2025-11-25/basic/lifecycle). */
+  async function close() {
+    const isWithin = (ms: number, event: Promise<unknown>) =>
+      Promise.race([event.then(() => true), sleep(ms, false, { ref: false })]);
+    let force: string | null = null; // the signal that it took
+    child.stdin.end();
+    if (!(await isWithin(5000, exited))) end(child, (force = 'SIGTERM'));
+    if (!(await isWithin(2000, exited))) end(child, (force = 'SIGKILL'));
+    await exited;
+    // What the server started may outlive it, and hold its pipes: that has to go too.
+    if (!(await isWithin(500, closed))) force = 'SIGKILL';
+    end(child, 'SIGKILL');
+    for (const pipe of child.stdio) pipe?.destroy();
+    strayStdoutBytes += Buffer.byteLength(line);
+    const { exitCode, signalCode: signal } = child;
+    verdict('exit 0 when stdin closes', exitCode === 0, 'code 0', signal ?? `code ${exitCode}`);
+    verdict('no force needed to end it', force === null, 'the end of stdin is enough', force);
+    verdict('nothing stray on stdout', strayStdoutBytes === 0, '0 bytes', strayStdoutBytes);
+    // Node's own warnings are not the server's words. A foreign server's stderr is not judged: it
+    // is no sign of an error (2026-07-28/basic/transports/stdio).
+    const words = stderr.replace(/^(\(node:|\(Use `|To eliminate this warning).*\n/gm, '');
+    if (options.isKit) verdict('silent stderr', words === '', 'nothing', words);
+    const bytes = { strayStdoutBytes, stderrBytes: Buffer.byteLength(stderr) };
+    return { transcript, stderr, cleanup: { exitCode, signal, force, ...bytes } };
+  }
+  return { request, notify, close, over };
+}
+
+/** Ends a process and what it started; on Windows, which has no such groups, the process alone. */
+function end(child: ChildProcess, signal: 'SIGTERM' | 'SIGKILL'): void {
+  try {
+    process.kill(IS_WINDOWS ? Number(child.pid) : -Number(child.pid), signal);
+  } catch {
+    // It was gone already.
+  }
+}
+
+/** What lies at a path inside a value; undefined where the path leads nowhere. */
+function at(value: unknown, ...path: (string | number)[]): unknown {
+  return path.reduce((inner, key) => Object(inner)[key], value);
+}
+
+/** The JSON value of a text; undefined, which no JSON text means, where it is none. */
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Is a value nested deeper than this? To print or to compare one without a bound would crash. */
+function isDeeper(value: unknown, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  return levels === 0 || Object.values(value).some((inner) => isDeeper(inner, levels - 1));
+}
+// #endregion conversation
+
+// #region report — what is printed, and how it counts; the same lines in every client
+const tally = { checks: 0, passed: 0, failed: 0 };
+const HAS_COLOUR = process.stdout.isTTY && !process.env.NO_COLOR;
+let steps = 0;
+
+/** Prints one line. Strange characters are shown as \u…, never sent to the terminal. */
+function say(text: string, colour = 0, strange = /[\u0000-\u001f\u007f-\u009f]/g): void {
+  const shown = text.replace(strange, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`);
+  // On a terminal `_meta`, which repeats itself and drowns the rest, is dimmed.
+  const dimmed = shown.replace(/"_meta":\{"io\.model.*?\}\}/, '\u001b[2m$&\u001b[22m');
+  process.stdout.write(HAS_COLOUR ? `\u001b[${colour}m${dimmed}\u001b[0m\n` : `${shown}\n`);
+}
+
+/** Begins a step; the numbers run on through all stories. */
+function step(title: string): void {
+  say('');
+  say(`${++steps}. ${title}`, 1);
+}
+
+/** Checks that what came equals what is expected, to the last member. */
+function check(label: string, came: unknown, expected: unknown): boolean {
+  return verdict(label, isDeepStrictEqual(came, expected), expected, came);
+}
+
+/** Counts a check and says how it went; a quiet one speaks only when it fails. */
+function verdict(label: string, holds: boolean, expected: unknown, came: unknown, quiet = false) {
+  tally.checks += 1;
+  tally[holds ? 'passed' : 'failed'] += 1;
+  if (!holds || !quiet) say(`${holds ? 'PASS' : 'FAIL'}  ${label}`, holds ? 32 : 31);
+  for (const [name, value] of holds ? [] : [['expected:', expected], ['came:    ', came]]) {
+    const text = typeof value === 'string' ? value : JSON.stringify(value) ?? 'nothing';
+    say(`      ${name} ${text.slice(0, 500)}${text.length > 500 ? '...' : ''}`, 0, /[^ -~]/g);
+  }
+  return holds;
+}
+// #endregion report
+
+// #region command-line — how this program is called; the same lines in every client
+const USAGE = `Usage: npx tsx clients/${NAME}.ts [SERVER.ts] [OPTIONS]
+       npx tsx clients/${NAME}.ts [OPTIONS] -- COMMAND ARGS     any server, in any language
+  --era legacy|modern  this era alone       --step      wait for Enter before each message
+  --timeout MS  for one answer (5000)       --save DIR  write transcripts and results there
+  --env NAME    pass this variable on       --help      print this`;
+const FLAGS = {
+  era: { type: 'string' }, step: { type: 'boolean' }, save: { type: 'string' },
+  timeout: { type: 'string' }, env: { type: 'string', multiple: true }, help: { type: 'boolean' },
+} as const;
+const IS_WINDOWS = process.platform === 'win32';
+// Of our environment a server gets these variables, and those that --env names.
+const ENV = /^(PATH|HOME|TMPDIR|TMP|TEMP|NODE_.*|SYSTEM(ROOT|DRIVE)|COMSPEC|PATHEXT|USERPROFILE)$/i;
+
+type Options = ReturnType<typeof readOptions>;
+
+/** Ends this program with a sentence and the usage: code 0 for --help, 2 for a wrong call. */
+function leave(code: 0 | 2, sentence: string): never {
+  (code === 0 ? console.log : console.error)(`${sentence}\n\n${USAGE}`);
+  process.exit(code);
+}
+
+/** Reads how this program was called; ends it, or throws, where that makes no sense. */
+function readOptions(argv: string[]) {
+  const cut = argv.includes('--') ? argv.indexOf('--') : argv.length;
+  const isKit = cut === argv.length;
+  const call = parseArgs({ args: argv.slice(0, cut), options: FLAGS, allowPositionals: true });
+  const { era, step, save = '', timeout = '5000', env: names = [], help } = call.values;
+  const ours = join(fileURLToPath(import.meta.url), '..', '..', 'servers', `${NAME}.ts`);
+  const [server = ours] = call.positionals;
+  const command = isKit ? [server] : argv.slice(cut + 1);
+  const unset = names.find((name) => process.env[name] === undefined);
+  if (help) leave(0, `Tells the stories of ${NAME} to a server, and judges its answers.`);
+  if (call.positionals.length > (isKit ? 1 : 0)) leave(2, 'One server: SERVER.ts, or -- COMMAND.');
+  if (!command[0]) leave(2, 'After -- comes the COMMAND that starts your server.');
+  if (SCRIPT.test(command[0]) && !existsSync(command[0])) {
+    leave(2, `There is no file ${command[0]}: pass the server's file, or -- and its COMMAND.`);
+  }
+  if (!['legacy', 'modern', undefined].includes(era)) leave(2, `--era ${era}: legacy or modern.`);
+  if (!/^[1-9]\d{0,7}$/.test(timeout)) leave(2, `--timeout ${timeout}: milliseconds, in digits.`);
+  if (existsSync(save) && !statSync(save).isDirectory()) leave(2, `--save ${save}: not a folder.`);
+  if (unset !== undefined) leave(2, `--env ${unset}: there is no such variable here.`);
+  const enter = step && createInterface({ input: process.stdin })[Symbol.asyncIterator]();
+  const isPassed = ([name]: [string, unknown]) => ENV.test(name) || names.includes(name);
+  return {
+    era, save, isKit, command, timeout: Number(timeout),
+    env: Object.fromEntries(Object.entries(process.env).filter(isPassed)),
+    pause: async () => void (enter && (await enter.next())),
+  };
+}
+// #endregion command-line
+
+// #region main — from story to story; the same lines in every client
+const SCRIPT = /\.m?[jt]s$/;
+
+/** A script is run by the same runtime that runs this program: never a shell, no npx. */
+function withRuntime([file = '', ...args]: string[]): { command: string[]; shown: string[] } {
+  if (!SCRIPT.test(file)) return { command: [file, ...args], shown: [file, ...args] };
+  const runtime = process.execArgv.filter((argument) => !argument.startsWith('--inspect'));
+  const name = runtime.some((argument) => argument.includes('tsx')) ? 'npx tsx' : 'node';
+  const command = [process.execPath, ...runtime, resolve(file), ...args];
+  return { command, shown: [name, relative('', file).replaceAll('\\', '/'), ...args] };
+}
+
+/** Tells one story. A name such as legacy-mixed is an era, and what ends the server's command. */
+async function tell(name: string, options: Options): Promise<void> {
+  const [era = '', ...args] = name.split('-');
+  const { command, shown } = withRuntime([...options.command, ...args]);
+  say(`== ${NAME}: the ${name} story ==`, 1);
+  say(`$ ${shown.join(' ')}`);
+  const server = await startServer(era, command, options).catch(({ message }: Error) =>
+    leave(2, `Cannot start "${command[0]}" (${message}): is it installed, and on the PATH?`));
+  await Promise.race([STORIES[name]?.(server), server.over]);
+  step('Say goodbye: stdin ends');
+  const { transcript, cleanup, stderr } = await server.close();
+  say('');
+  save(options.save, `${name}.transcript.json`, transcript);
+  save(options.save, `${name}.cleanup.json`, cleanup);
+  save(options.save, `${name}.stderr.log`, stderr);
+}
+
+/** Writes one file of the account, if --save asked for it. */
+function save(folder: string, file: string, content: unknown): void {
+  if (folder === '') return;
+  const text = typeof content === 'string' ? content : `${JSON.stringify(content, null, 2)}\n`;
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, file), text);
+}
+
+async function main(): Promise<void> {
+  const { node } = process.versions;
+  if (Number.parseInt(node, 10) < 20) leave(2, `This needs Node 20 or later, not Node ${node}.`);
+  const options = readOptions(process.argv.slice(2));
+  process.stdout.on('error', () => process.exit(2)); // nobody reads this any more
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => process.exit(2));
+  const names = Object.keys(STORIES).filter((name) => name.startsWith(options.era ?? ''));
+  for (const name of names) await tell(name, options);
+  const { checks, passed, failed } = tally;
+  say(`result: ${failed > 0 ? `${failed} of ${checks} checks failed` : `${passed} checks passed`}`);
+  save(options.save, 'results.json', tally);
+  process.exitCode = failed > 0 ? 1 : 0;
+  process.stdin.destroy(); // --step reads it, and would wait on
+}
+// #endregion main
+
+// What ends it early is told in a sentence, without a stack: an unknown flag, a full disk.
+main().catch(({ message }: Error) => leave(2, message.replace(/\. [^]*/, '.')));

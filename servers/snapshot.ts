@@ -1,0 +1,498 @@
+/**
+ * snapshot: what happens when documents change between two good reads.
+ *
+ * Requirements and design belong together, but a client reads one resource at a time. Meanwhile
+ * somebody publishes revision r2. Who reads by `latest` then holds a bundle that never existed:
+ *
+ *   --> {…"method":"resources/read","params":{"uri":"project://atlas/latest/requirements"}}
+ *   <-- {…"text":"R2: cancellation visible within 300 seconds.\n"…}                       is r1's
+ *   --> {…"method":"resources/read","params":{"uri":"project://atlas/latest/design"}}
+ *   <-- {…"text":"D3: cancellation invalidates availability cache immediately.\n"…}       is r2's
+ *
+ * So a manifest names one revision, and URIs pinned to it. And once that revision is gone, the
+ * server says so, rather than hand out another one's text:
+ *
+ *   --> {…"method":"resources/read","params":{"uri":"project://atlas/r1/design"}}
+ *   <-- {…"error":{"code":-32002,"message":"Snapshot unavailable; reacquire the whole bundle"}}
+ *
+ * (Legacy forms, shortened; modern requests add `_meta`, and the code is -32602.)
+ *
+ * What this is not: the manifest and the revisions are this server's convention; MCP has neither.
+ * The annotation `lastModified` would be no snapshot: it dates one document, and does not say which
+ * others belong to it. Nothing here is atomic across processes, or in a store. And an old version
+ * that can be read is not a permission to read it: this server asks nobody who they are.
+ *
+ * Run: npx tsx servers/snapshot.ts mixed
+ * Or:  npx tsx servers/snapshot.ts expired
+ * See it talk: npx tsx clients/snapshot.ts
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+import { StringDecoder } from 'node:string_decoder';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+// ---------------------------------------------------------------------------------------------
+// The idea: what this server offers. Start reading here.
+// ---------------------------------------------------------------------------------------------
+
+// Both revisions can be read from the start; what changes is which one is current. A pinned text is
+// never replaced by another: at most it goes, and leaves `undefined` as its gravestone.
+const TEXTS = new Map<string, string | undefined>([
+  ['project://atlas/r1/requirements', 'R2: cancellation visible within 300 seconds.\n'],
+  ['project://atlas/r1/design', 'D3: availability cache refreshes every 300 seconds.\n'],
+  ['project://atlas/r2/requirements', 'R2: cancellation visible immediately.\n'],
+  ['project://atlas/r2/design', 'D3: cancellation invalidates availability cache immediately.\n'],
+]);
+
+// This and the texts belong to the data, not to a session: both eras and all requests see the same.
+// What a client carries from one request to the next is the revision's name, and it says it each
+// time, as 2026-07-28/basic/index, "Statelessness", wants it. One process serves one client here. A
+// real server would keep this in a store, where whoever publishes changes it for all at once.
+let current = 'r1';
+
+const SCENARIO = readScenario();
+
+const SERVER_INFO = { name: 'snapshot-fixture', version: '1.0' };
+
+const CAPABILITIES = { resources: {}, prompts: {} };
+
+const MANIFEST = {
+  uri: 'project://atlas/manifest', name: 'Current bundle', mimeType: 'application/json',
+};
+
+const PROMPT = { name: 'review-snapshot', arguments: [{ name: 'revision', required: true }] };
+
+const UNAVAILABLE = 'Snapshot unavailable; reacquire the whole bundle';
+const REASON = { reason: 'snapshot-unavailable' }; // the same, for programs
+
+/** What this server does, by method name. Each handler reads, checks, does, returns. */
+const METHODS: Record<string, Handler> = {
+  /**
+   * Lists the manifest alone; all else is found through it. So this list stays the same, as it has
+   * to: no other request may change it (2026-07-28/server/resources, "Capabilities").
+   */
+  'resources/list': (params) => {
+    refuseCursor(params);
+    return { resources: [MANIFEST] };
+  },
+
+  /** Reads one resource, or says that it is not there, or no longer. */
+  'resources/read': (params, request) => {
+    const { uri } = params;
+    if (typeof uri !== 'string') throw new RpcError(-32602, 'params.uri must be a string');
+    const contents = [readResource(uri, request)];
+    changeAfter(uri);
+    if (request.era === 'legacy') return { contents };
+    // What a pinned URI gave stays true, even when it can be read no more; a manifest or a pointer
+    // is stale at once. Both are hints, and promise nothing (2026-07-28/server/utilities/caching).
+    return { contents, ttlMs: TEXTS.has(uri) ? 3_600_000 : 0, cacheScope: 'public' };
+  },
+
+  /** Lists the one prompt. Throws -32602 for a cursor, since there is one page. */
+  'prompts/list': (params) => {
+    refuseCursor(params);
+    return { prompts: [PROMPT] };
+  },
+
+  /** Gets the prompt with both documents of the one revision that was asked for, or an error. */
+  'prompts/get': (params, request) => {
+    const { name, arguments: args } = params;
+    const isExact = isObject(args) && Object.keys(args).join() === 'revision';
+    if (name !== PROMPT.name || !isExact || typeof args.revision !== 'string') {
+      throw new RpcError(-32602, 'Supply exactly one revision');
+    }
+    // Between this check and the texts nothing is awaited, so no other request can change a text in
+    // between. A real server would take both from its store at once, in one transaction.
+    const uris = urisOf(args.revision);
+    const isReadable = uris.every((uri) => TEXTS.get(uri) !== undefined);
+    if (!isReadable) throw notReadable(UNAVAILABLE, REASON, request);
+    const resources = uris.map((uri) => readResource(uri, request));
+    const opening = { type: 'text', text: `Review only this snapshot: ${args.revision}` };
+    const blocks = [opening, ...resources.map((resource) => ({ type: 'resource', resource }))];
+    return { messages: blocks.map((content) => ({ role: 'user', content })) };
+  },
+};
+
+/** Gives a resource as it is now, or throws. URIs are compared as sent: nothing is normalised. */
+function readResource(uri: string, request: Request): JsonObject {
+  if (uri === MANIFEST.uri) {
+    const text = JSON.stringify({ revision: current, uris: urisOf(current) });
+    return { uri, mimeType: MANIFEST.mimeType, text };
+  }
+  // A pointer means whatever is current at this very moment: the next read may find another.
+  const pinned = uri.replace('project://atlas/latest/', `project://atlas/${current}/`);
+  if (!TEXTS.has(pinned)) throw notReadable('Resource not found', { uri }, request);
+  const text = TEXTS.get(pinned);
+  if (text === undefined) throw notReadable(UNAVAILABLE, { ...REASON, uri }, request);
+  return { uri, mimeType: 'text/plain', text };
+}
+
+function urisOf(revision: string): string[] {
+  return ['requirements', 'design'].map((name) => `project://atlas/${revision}/${name}`);
+}
+
+/**
+ * Changes the data after one certain read, as if somebody published r2 just then. Elsewhere that
+ * happens at any time and to all clients; here never by time, so that each run tells the same.
+ */
+function changeAfter(uri: string): void {
+  const latest = 'project://atlas/latest/requirements';
+  if (uri !== (SCENARIO === 'mixed' ? latest : MANIFEST.uri)) return;
+  current = 'r2';
+  if (SCENARIO === 'expired') for (const old of urisOf('r1')) TEXTS.set(old, undefined);
+}
+
+/** The error for what cannot be read, with the code of its era. */
+function notReadable(message: string, data: JsonObject, request: Request): RpcError {
+  // 2026-07-28/server/resources, "Error Handling", has -32602, and the URI in `data`; the page of
+  // 2025-11-25 has -32002. Both mean resources: -32002 on a prompt is this server's own convention,
+  // and so is all that it says of a snapshot that is unavailable.
+  if (request.era === 'modern') return new RpcError(-32602, message, data);
+  return new RpcError(-32002, message);
+}
+
+/** Reads the scenario from the command line, or ends this program with its usage. */
+function readScenario(): 'mixed' | 'expired' {
+  const [scenario, ...rest] = process.argv.slice(2);
+  if ((scenario === 'mixed' || scenario === 'expired') && rest.length === 0) return scenario;
+  console.error('Usage: npx tsx servers/snapshot.ts mixed|expired');
+  process.exit(2);
+}
+
+// ---------------------------------------------------------------------------------------------
+// Plumbing: the protocol itself, the same in every server. Skip it on first reading.
+// ---------------------------------------------------------------------------------------------
+
+// #region mcp — the two eras of the protocol; the same lines in every server, start reading above
+/** Any JSON object: `params`, `_meta`, a result. */
+type JsonObject = Record<string, unknown>;
+
+/** One request while it is worked on: what a handler may want to know besides its params. */
+type Request = {
+  id: unknown;
+  method: string;
+  params: JsonObject;
+  era: 'legacy' | 'modern';
+  protocolVersion: string;
+  /** False from the moment the request is answered or cancelled. */
+  isOpen: boolean;
+  /** Its `signal` aborts when the client cancels. Read it only where you need it: it is slow. */
+  controller: AbortController;
+  /** Sends a notification that belongs to this request, while the request is open. */
+  notify: (method: string, params: JsonObject) => void;
+};
+
+/** Answers one method: gives the result, or throws an RpcError or a ToolError. */
+type Handler = (params: JsonObject, request: Request) => JsonObject | Promise<JsonObject>;
+
+/** A tool that ran and failed: a result with `isError`, which the model is meant to read. */
+class ToolError extends Error {}
+
+const MODERN_VERSION = '2026-07-28';
+const LEGACY_VERSIONS = ['2025-11-25', '2025-06-18'] as const; // the newest first
+const META_VERSION = 'io.modelcontextprotocol/protocolVersion';
+const META_CAPABILITIES = 'io.modelcontextprotocol/clientCapabilities';
+const META_CLIENT_INFO = 'io.modelcontextprotocol/clientInfo';
+const META_LOG_LEVEL = 'io.modelcontextprotocol/logLevel';
+const SERVER_META = { 'io.modelcontextprotocol/serverInfo': SERVER_INFO };
+const LOG_LEVELS = 'debug info notice warning error critical alert emergency'.split(' ');
+// The answer to `server/discover` (2026-07-28/server/discover).
+const DISCOVERY = { supportedVersions: [MODERN_VERSION], capabilities: CAPABILITIES };
+// What the modern era took away (2026-07-28/changelog, major changes 2, 4 and 5).
+const LEGACY_ONLY = ['initialize', 'ping', 'logging/setLevel', 'resources/subscribe'];
+const NO_SESSION = `No session: send initialize first (${LEGACY_VERSIONS[0]}), or send ` +
+  `${META_VERSION} and ${META_CAPABILITIES} in params._meta of each request (${MODERN_VERSION})`;
+
+/** Answers one request: at once where the handler gives a value, later where it gives a promise. */
+function answer(connection: Connection, request: Request): void | Promise<void> {
+  try {
+    const result = findHandler(connection, request)(request.params, request);
+    if (!(result instanceof Promise)) return succeed(connection, request, result);
+    return result
+      .then((value) => succeed(connection, request, value))
+      .catch((error: unknown) => fail(connection, request, error));
+  } catch (error) {
+    return fail(connection, request, error);
+  }
+}
+
+/** Finds out which era a request is of, and who answers it there; throws an RpcError if nobody. */
+function findHandler(connection: Connection, request: Request): Handler {
+  const { method, params } = request;
+  const meta = params._meta === undefined ? {} : params._meta;
+  if (!isObject(meta)) throw new RpcError(-32602, 'params._meta must be an object');
+  const token = meta.progressToken;
+  if (token !== undefined && typeof token !== 'string' && !Number.isInteger(token)) {
+    throw new RpcError(-32602, 'progressToken must be a string or an integer');
+  }
+  // Either key makes it modern, whatever its type: who sends one means the modern era.
+  if (META_VERSION in meta || META_CAPABILITIES in meta) {
+    checkModernMeta(meta);
+    request.era = 'modern';
+    request.protocolVersion = MODERN_VERSION;
+    if (method === 'server/discover') return () => DISCOVERY;
+    if (LEGACY_ONLY.includes(method)) throw new RpcError(-32601, `Method not found: ${method}`);
+  } else {
+    if (method === 'initialize') return () => initialize(connection, params);
+    if (method === 'ping') return () => ({});
+    if (connection.legacyVersion === undefined) throw new RpcError(-32602, NO_SESSION);
+    request.protocolVersion = connection.legacyVersion;
+  }
+  // Only METHODS' own keys count, so that `toString` is an unknown method like any other.
+  const handler = Object.hasOwn(METHODS, method) ? METHODS[method] : undefined;
+  if (handler === undefined) throw new RpcError(-32601, `Method not found: ${method}`);
+  return handler;
+}
+
+/** Checks what each modern request must carry (2026-07-28/basic/index, "_meta"). */
+function checkModernMeta(meta: JsonObject): void {
+  const requested = meta[META_VERSION];
+  if (typeof requested !== 'string') throw badMeta(META_VERSION, 'a string');
+  if (!isObject(meta[META_CAPABILITIES])) throw badMeta(META_CAPABILITIES, 'an object');
+  if (META_CLIENT_INFO in meta && !isImplementation(meta[META_CLIENT_INFO])) {
+    throw badMeta(META_CLIENT_INFO, 'an object with the strings name and version');
+  }
+  if (META_LOG_LEVEL in meta && !LOG_LEVELS.includes(meta[META_LOG_LEVEL] as string)) {
+    throw badMeta(META_LOG_LEVEL, `one of ${LOG_LEVELS.join(', ')}`);
+  }
+  // The example on 2026-07-28/basic/versioning also lists a legacy version as supported. We do not:
+  // the client retries with a version from this list, and a legacy one may not stand in `_meta`.
+  if (requested === MODERN_VERSION) return;
+  const data = { supported: [MODERN_VERSION], requested };
+  throw new RpcError(-32022, 'Unsupported protocol version', data);
+}
+
+/** Begins the legacy session (2025-11-25/basic/lifecycle, "Version Negotiation"). */
+function initialize(connection: Connection, params: JsonObject): JsonObject {
+  const asked = params.protocolVersion;
+  if (typeof asked !== 'string') throw new RpcError(-32602, 'protocolVersion must be a string');
+  // The specification is silent on a second handshake; to refuse it is this kit's own rule.
+  if (connection.legacyVersion !== undefined) throw new RpcError(-32600, 'Already initialized');
+  const protocolVersion = LEGACY_VERSIONS.find((known) => known === asked) ?? LEGACY_VERSIONS[0];
+  connection.legacyVersion = protocolVersion;
+  return { protocolVersion, capabilities: CAPABILITIES, serverInfo: SERVER_INFO };
+}
+
+/** Sends a result, with what each modern one carries; what the handler set itself stays. */
+function succeed(connection: Connection, request: Request, result: JsonObject): void {
+  if (request.era === 'legacy') return reply(connection, request, { result });
+  const { resultType = 'complete' } = result;
+  const hints = resultType === 'complete' ? cacheHints(request.method) : undefined;
+  const _meta = { ...SERVER_META, ...(result._meta as JsonObject | undefined) };
+  reply(connection, request, { result: { resultType, ...hints, ...result, _meta } });
+}
+
+/** Sends what a handler threw: a tool's failure as a result, all else as an error. */
+function fail(connection: Connection, request: Request, error: unknown): void {
+  if (error instanceof ToolError && request.method === 'tools/call') {
+    const content = [{ type: 'text', text: error.message }];
+    return succeed(connection, request, { content, isError: true });
+  }
+  // The client learns nothing of an unexpected error; whoever runs the server finds it on stderr.
+  const known = error instanceof RpcError ? error : new RpcError(-32603, 'Internal error');
+  if (known !== error && request.isOpen) console.error(error);
+  const { code, message, data } = known;
+  reply(connection, request, { error: { code, message, data } });
+}
+
+/** How long a client may keep a result, and for whom (2026-07-28/server/utilities/caching). */
+function cacheHints(method: string): JsonObject | undefined {
+  if (method === 'resources/read') return { ttlMs: 300_000, cacheScope: 'public' };
+  const isCacheable = method === 'server/discover' || method.endsWith('/list');
+  return isCacheable ? { ttlMs: 3_600_000, cacheScope: 'public' } : undefined;
+}
+
+/** For a list of one page: throws -32602 for any cursor, since this server has handed out none. */
+function refuseCursor(params: JsonObject): void {
+  if (params.cursor !== undefined) throw new RpcError(-32602, 'Invalid cursor: there is one page');
+}
+
+function badMeta(key: string, expected: string): RpcError {
+  return new RpcError(-32602, `params._meta["${key}"] must be ${expected}`);
+}
+
+function isImplementation(value: unknown): boolean {
+  return isObject(value) && typeof value.name === 'string' && typeof value.version === 'string';
+}
+// #endregion mcp
+
+// #region json-rpc — the envelope; the same lines in every server, start reading above
+/** What outlives one message. The wire makes it: one for a stdio process or a legacy session. */
+type Connection = {
+  /** The version that `initialize` agreed on; undefined until then. */
+  legacyVersion: string | undefined;
+  /** The requests whose handlers are still at work, by id: 1 and "1" are different ids. */
+  inFlight: Map<unknown, { request: Request; work: Promise<void> }>;
+  /** Puts one message, already JSON, on the wire. */
+  send: (message: string) => void;
+};
+
+/** A refused request: the `error` member of its response. */
+class RpcError extends Error {
+  code: number;
+  data: unknown;
+  constructor(code: number, message: string, data?: unknown) {
+    super(message);
+    this.code = code;
+    this.data = data;
+  }
+}
+
+/** Takes one message, and answers it if it asks for an answer. */
+function receive(connection: Connection, text: string): void {
+  let message: unknown;
+  try {
+    message = JSON.parse(text);
+  } catch {
+    return refuse(connection, -32700, 'Parse error: this line is not JSON');
+  }
+  // A batch is an array, and ends here too: MCP took batches out with 2025-06-18.
+  if (!isObject(message)) return refuse(connection, -32600, 'a message must be a JSON object');
+  const { jsonrpc, id, method, params = {}, result, error } = message;
+  if (typeof method === 'string' && id === undefined) return notified(connection, method, params);
+  // We never ask the client anything, so a response answers nothing of ours.
+  if (method === undefined && (result !== undefined || error !== undefined)) return;
+  // An id that cannot be used is left out of the reply: MCP's schema has no null id. A number past
+  // 2^53 may have lost digits in JSON.parse, and would not come back as it was sent.
+  const isUsable = typeof id === 'string' || Number.isSafeInteger(id);
+  if (!isUsable) return refuse(connection, -32600, 'id must be a string or a safe integer');
+  if (jsonrpc !== '2.0') return refuse(connection, -32600, 'jsonrpc must be "2.0"', id);
+  if (typeof method !== 'string') return refuse(connection, -32600, 'method must be a string', id);
+  if (connection.inFlight.has(id)) return refuse(connection, -32600, 'this id is in flight', id);
+  if (!isObject(params)) return refuse(connection, -32602, 'params must be an object', id);
+
+  const request: Request = {
+    id, method, params,
+    era: 'legacy', // `findHandler` settles this and the version
+    protocolVersion: '',
+    isOpen: true,
+    controller: new AbortController(),
+    notify(method, params) {
+      if (request.isOpen) connection.send(JSON.stringify({ jsonrpc: '2.0', method, params }));
+    },
+  };
+  const work = answer(connection, request);
+  if (work !== undefined) connection.inFlight.set(id, { request, work });
+}
+
+/** Sends the one response of a request, unless it was cancelled. */
+function reply(connection: Connection, request: Request, outcome: JsonObject): void {
+  if (!request.isOpen) return;
+  const response = JSON.stringify({ jsonrpc: '2.0', id: request.id, ...outcome });
+  request.isOpen = false;
+  connection.inFlight.delete(request.id);
+  connection.send(response);
+}
+
+/** Answers what never became a request; without `id` where it had none that can be used. */
+function refuse(connection: Connection, code: number, message: string, id?: unknown): void {
+  connection.send(JSON.stringify({ jsonrpc: '2.0', id, error: { code, message } }));
+}
+
+/** Takes a notification; of all there are, only `notifications/cancelled` asks us to do a thing. */
+function notified(connection: Connection, method: string, params: unknown): void {
+  if (method !== 'notifications/cancelled' || !isObject(params)) return;
+  // An id that is not in flight is ignored (2026-07-28/basic/patterns/cancellation, "Error
+  // Handling"). `initialize` never is: it was answered before this message was read.
+  const call = connection.inFlight.get(params.requestId);
+  if (call !== undefined) cancel(connection, call.request);
+}
+
+/** Aborts a handler and silences its reply. */
+function cancel(connection: Connection, request: Request): void {
+  request.isOpen = false;
+  connection.inFlight.delete(request.id);
+  request.controller.abort();
+}
+
+function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+// #endregion json-rpc
+
+// #region stdio — the wire; the same lines in every stdio server, start reading above
+const LINE_LIMIT = 64 * 1024 * 1024; // characters; what is longer is refused, not remembered
+const GRACE_MS = 2000; // for what is still at work when the input ends
+
+/** Serves one client on stdin and stdout, a line a message (2026-07-28/basic/transports/stdio). */
+function serveStdio(): void {
+  let output = '';
+  const connection: Connection = { legacyVersion: undefined, inFlight: new Map(), send };
+
+  // What is sent in one turn goes out in one write: a system call costs more than a small reply.
+  function send(message: string): void {
+    if (output === '') queueMicrotask(flush);
+    output += `${message}\n`;
+  }
+
+  // Backpressure: while the client does not read our replies, we read no more of its requests.
+  function flush(): void {
+    if (!process.stdout.write(output)) process.stdin.pause();
+    output = '';
+  }
+
+  // Bytes become text before lines are cut. That is safe, since UTF-8 has byte 10 only for "\n";
+  // and a character that is split between two reads waits in the decoder. Bytes that are no UTF-8
+  // become U+FFFD: a real server would rather refuse them than act on what was never said.
+  const decoder = new StringDecoder('utf8');
+  let line: string | undefined = ''; // undefined while the rest of a refused line is dropped
+
+  function read(text: string): void {
+    for (const [index, piece] of text.split('\n').entries()) {
+      if (index > 0) endLine();
+      if (line !== undefined) line += piece; // cheap however long the line: V8 keeps the pieces
+      if (line === undefined || line.length <= LINE_LIMIT) continue;
+      refuse(connection, -32600, `a line may have ${LINE_LIMIT} characters`);
+      line = undefined;
+    }
+  }
+
+  function endLine(): void {
+    const text = line?.charCodeAt(0) === 0xfeff ? line.slice(1) : line; // a byte order mark
+    line = '';
+    // A blank line is no message; and a "\r" at the end is white space to JSON.
+    if (text !== undefined && /[^ \t\r]/.test(text)) receive(connection, text);
+  }
+
+  async function end(): Promise<void> {
+    read(decoder.end());
+    endLine();
+    const calls = [...connection.inFlight.values()];
+    await Promise.race([Promise.all(calls.map(({ work }) => work)), sleep(GRACE_MS)]);
+    for (const { request } of connection.inFlight.values()) cancel(connection, request);
+    flush();
+    process.stdout.write('', () => process.exit(0)); // called when all before it is written
+  }
+
+  process.stdin.on('data', (chunk: Buffer) => read(decoder.write(chunk)));
+  process.stdin.on('end', end);
+  process.stdin.on('error', end);
+  process.stdout.on('drain', () => process.stdin.resume());
+  process.stdout.on('error', () => process.exit(0)); // EPIPE: nobody reads us any more
+  process.on('SIGTERM', () => process.exit(0));
+}
+
+/** Tells a person who started this by hand what it waits for; a client never sees this. */
+function greetTerminal(): void {
+  const hint = 'Ctrl-D ends the input (Windows: Ctrl-Z, then Enter), Ctrl-C stops it at once.';
+  if (process.stdin.isTTY) console.error(`${SERVER_INFO.name} waits for a message a line. ${hint}`);
+}
+// #endregion stdio
+
+// #region node — the same lines in every server and client
+/** Ends with one sentence on a Node that is too old to run the rest. */
+function requireNode20(): void {
+  if (Number.parseInt(process.versions.node, 10) >= 20) return;
+  console.error(`This needs Node 20 or later; this is Node ${process.versions.node}.`);
+  process.exit(2);
+}
+// #endregion node
+
+function main(): void {
+  requireNode20();
+  greetTerminal();
+  serveStdio();
+}
+
+main();
