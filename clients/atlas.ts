@@ -1,0 +1,629 @@
+/**
+ * The story of atlas: a visit to the reading room, told twice. Three documents are listed, read,
+ * and then handed out inside a prompt; and each time they must be the same, to the letter.
+ *
+ * A URI comes from outside, so half of the story tries the door: spellings that lead nowhere must
+ * be refused, and spellings that mean a document must lead to it and to nothing else.
+ *
+ * Run: npx tsx clients/atlas.ts
+ * Your own server: npx tsx clients/atlas.ts -- COMMAND ARGS…
+ *
+ * It proves that the server keeps the contract of atlas in both eras over stdio. It does not prove
+ * that a model would heed the prompt, nor that this reader may read: nobody asked for permission.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
+import { join, relative, resolve } from 'node:path';
+import { createInterface } from 'node:readline';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { isDeepStrictEqual, parseArgs } from 'node:util';
+
+// ---------------------------------------------------------------------------------------------
+// The stories: what is said, and what must come back. Start reading here.
+// ---------------------------------------------------------------------------------------------
+
+const NAME = 'atlas';
+
+const STORIES: Stories = { legacy: legacyStory, modern: modernStory };
+
+const CLIENT_INFO = { name: 'mcp-by-hand-client', version: '1.0.0' };
+
+/** What every modern request carries (2026-07-28/basic/index, "_meta"). */
+const meta = (version: unknown) => ({
+  'io.modelcontextprotocol/protocolVersion': version,
+  'io.modelcontextprotocol/clientInfo': CLIENT_INFO,
+  'io.modelcontextprotocol/clientCapabilities': {},
+});
+const META = meta('2026-07-28');
+
+// What the server must say. It is written out here, and never learned from the server; only where
+// two of its replies must agree are they compared.
+const SERVER_INFO = { name: 'atlas-reading-room', version: '1.0.0' };
+const DOCS = 'project://atlas/docs/';
+
+/**
+ * The documents in the list's order: the name, the URI, and how the first item begins. It comes in
+ * Chinese, where a full-width colon follows its number, and then in English.
+ */
+const DOCUMENTS: [name: string, uri: string, item: RegExp][] = [
+  ['requirements', `${DOCS}requirements`, /^R1\uff1a.+\n+R1: /m],
+  ['design', `${DOCS}design`, /^D1\uff1a.+\n+D1: /m],
+  ['release notes', `${DOCS}release%20notes`, /^N1\uff1a.+\n+N1: /m],
+];
+
+/** Other spellings that come to a document's URI, and that document's place in the list. */
+const SPELLINGS: [what: string, uri: string, index: number][] = [
+  ['a step up', `${DOCS}../docs/design`, 1],
+  ['an encoded step up', `${DOCS}%2e%2e/docs/design`, 1],
+  ['a raw space', `${DOCS}release notes`, 2],
+];
+
+/** What comes to no document, however much some of it looks like one. */
+const REFUSED: [what: string, uri: string][] = [
+  ['a missing document', `${DOCS}missing`],
+  ['an empty name', DOCS],
+  ['a path upwards', `${DOCS}../private`],
+  ['an encoded path upwards', `${DOCS}..%2Fdocs%2Fdesign`],
+  ['a doubly encoded path upwards', `${DOCS}%252e%252e/docs/design`],
+  ['a needlessly encoded letter', `${DOCS}%64esign`],
+  ['an extra segment', `${DOCS}design/extra`],
+  ['a plus for a space', `${DOCS}release+notes`],
+  ['a query', `${DOCS}design?version=1`],
+  ['a fragment', `${DOCS}design#D1`],
+  ['another scheme', 'file:///etc/passwd'],
+  ['no URI at all', 'design'],
+];
+
+const fill = (args: unknown) => ({ name: 'review-project', arguments: args });
+const BAD_FOCUS = 'focus must be consistency or test-gaps';
+
+/** Prompts that are refused, and with which message: of two mistakes, that of the first. */
+const BAD_PROMPTS: [what: string, params: JsonObject, message: string][] = [
+  ['an unknown prompt', { ...fill({ depth: '2' }), name: 'review' }, 'Unknown prompt'],
+  ['an extra key', fill({ focus: 'style', depth: '2' }), 'Unknown prompt argument'],
+  ['no arguments member', { name: 'review-project' }, BAD_FOCUS],
+  ['no argument at all', fill({}), BAD_FOCUS],
+  ['an empty focus', fill({ focus: '' }), BAD_FOCUS],
+  ['a focus outside the list', fill({ focus: 'style', document: 'none' }), BAD_FOCUS],
+  ['a path as document', fill({ focus: 'test-gaps', document: '../design' }), 'Unknown document'],
+];
+
+async function legacyStory(server: Server): Promise<void> {
+  step('Shake hands: this server offers resources and prompts, and no tools');
+  const offer = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: CLIENT_INFO };
+  const hello = await server.request('initialize', offer);
+  const version = at(hello, 'result', 'protocolVersion');
+  const isKnown = version === '2025-11-25' || version === '2025-06-18';
+  // A client that does not speak the version it is offered leaves (2025-11-25/basic/lifecycle).
+  if (!verdict('a version that this client speaks', isKnown, '2025-11-25', version)) return;
+  check('serverInfo (contract of atlas)', at(hello, 'result', 'serverInfo'), SERVER_INFO);
+  checkCapabilities(hello);
+  await server.notify('notifications/initialized');
+
+  // 2025-11-25/server/resources, "Error Handling": the code is a SHOULD.
+  await visit(server, [-32002, 'Resource not found']);
+
+  step('Ask for tools, which this server does not have');
+  const tools = await server.request('tools/list', {}, 'a method not offered');
+  check('no tools: -32601', at(tools, 'error', 'code'), -32601);
+}
+
+async function modernStory(server: Server): Promise<void> {
+  step('Ask what the server speaks and offers: no handshake, and nothing is remembered');
+  const discovery = await server.request('server/discover', { _meta: META });
+  const isOffered = [at(discovery, 'result', 'supportedVersions')].flat().includes('2026-07-28');
+  if (!verdict('2026-07-28 is offered', isOffered, 'it among them', discovery)) return;
+  checkCapabilities(discovery);
+  checkModern('server/discover', discovery, 'cacheable');
+
+  // 2026-07-28/server/resources, "Error Handling": a MUST, and never -32002, which clients are to
+  // accept from older servers alone. The URI comes back in `data`.
+  await visit(server, [-32602, 'Resource not found'], META);
+
+  step('Speak a version that nobody speaks, then one that the server offers instead');
+  const old = { uri: `${DOCS}design`, _meta: meta('1999-01-01') };
+  const odd = await server.request('resources/read', old, 'a version that nobody speaks');
+  check('unknown version: -32022', at(odd, 'error', 'code'), -32022);
+  check('data.requested', at(odd, 'error', 'data', 'requested'), '1999-01-01');
+  const common = [at(odd, 'error', 'data', 'supported')].flat().find((v) => v === '2026-07-28');
+  check('data.supported has a version we speak', common, '2026-07-28');
+  const retry = await server.request('resources/read', { ...old, _meta: meta(common) });
+  check('the retry is served', at(retry, 'result', 'contents', 0, 'uri'), old.uri);
+
+  step('Forget _meta: the server has no session to fall back on');
+  const bare = await server.request('resources/list', {}, 'a request without _meta');
+  check('without _meta: -32602', at(bare, 'error', 'code'), -32602);
+
+  step('Ask for ping, which the modern era took away');
+  const ping = await server.request('ping', { _meta: META }, 'a method that is gone');
+  check('ping: -32601', at(ping, 'error', 'code'), -32601);
+}
+
+/**
+ * What both eras have in common: a modern request adds `_meta`, and each era has a code and a
+ * message for what is not found. The shapes and the codes below are the protocol's; which names,
+ * types, texts and messages, how many and in which order, is the contract of atlas.
+ */
+async function visit(server: Server, notFound: unknown[], _meta?: JsonObject): Promise<void> {
+  step('List the resources: which, and in which order, is the contract of atlas');
+  const list = await server.request('resources/list', { _meta });
+  if (_meta) checkModern('resources/list', list, 'cacheable');
+  const listed = [at(list, 'result', 'resources')].flat();
+  const outline = listed.map((one) => [at(one, 'name'), at(one, 'uri')]);
+  check('three documents, in order', outline, DOCUMENTS.map(([name, uri]) => [name, uri]));
+  check('one page: no nextCursor', at(list, 'result', 'nextCursor'), undefined);
+
+  step('Read each document');
+  const reads: unknown[] = [];
+  for (const [index, [name, uri, item]] of DOCUMENTS.entries()) {
+    const read = await server.request('resources/read', { uri, _meta });
+    if (_meta) checkModern(name, read, 'cacheable');
+    const contents = at(read, 'result', 'contents');
+    check(`${name}: MIME type, as listed`, at(listed, index, 'mimeType'), 'text/markdown');
+    check(`${name}: MIME type, as read`, at(contents, 0, 'mimeType'), 'text/markdown');
+    check(`${name}: its URI`, at(contents, 0, 'uri'), uri);
+    check(`${name}: one content`, at(contents, 'length'), 1);
+    const hasItem = item.test(String(at(contents, 0, 'text')));
+    verdict(`${name}: its first item, in two languages`, hasItem, item.source, contents);
+    reads.push(at(contents, 0));
+  }
+
+  step('Make a URI from the template: a space in a name becomes %20');
+  const templates = await server.request('resources/templates/list', { _meta });
+  if (_meta) checkModern('resources/templates/list', templates, 'cacheable');
+  const template = Object(at(templates, 'result', 'resourceTemplates', 0));
+  const expected = [`${DOCS}{name}`, 'atlas-document', 'text/markdown'];
+  check('the template listed', [template.uriTemplate, template.name, template.mimeType], expected);
+  const isClear = DOCUMENTS.every(([name]) => String(template.description).includes(name));
+  verdict('its description has the names', isClear, 'the three names', template.description);
+  // The value for a name in braces is percent-encoded (RFC 6570, section 3.2.2).
+  const uri = String(template.uriTemplate).replace('{name}', encodeURIComponent('release notes'));
+  check('the URI made from it', uri, `${DOCS}release%20notes`);
+  const made = await server.request('resources/read', { uri, _meta });
+  check('that URI reads the same document', at(made, 'result', 'contents', 0), reads[2]);
+
+  step('Spell a URI otherwise: it comes to the same document, under its one URI');
+  for (const [what, uri, index] of SPELLINGS) {
+    const read = await server.request('resources/read', { uri, _meta });
+    const { uri: canonical, text } = Object(at(read, 'result', 'contents', 0));
+    check(`${what}: the canonical URI`, canonical, DOCUMENTS[index]?.[1]);
+    check(`${what}: the identical text`, text, at(reads[index], 'text'));
+  }
+
+  step('Ask for what is not there: nothing is guessed, decoded, or looked for elsewhere');
+  for (const [what, uri] of REFUSED) {
+    const { error } = await server.request('resources/read', { uri, _meta }, what);
+    check(`${what}: ${notFound[0]}`, [at(error, 'code'), at(error, 'message')], notFound);
+    if (_meta) check(`${what}: data.uri as it was sent`, at(error, 'data', 'uri'), uri);
+  }
+
+  step('List the prompts: the contract of atlas has one, with two arguments in order');
+  const prompts = await server.request('prompts/list', { _meta });
+  if (_meta) checkModern('prompts/list', prompts, 'cacheable');
+  const prompt = Object(at(prompts, 'result', 'prompts', 0));
+  const args = [prompt.arguments].flat().map((one) => [at(one, 'name'), at(one, 'required')]);
+  check('the prompt listed', prompt.name, 'review-project');
+  check('its first argument: focus, required', args[0], ['focus', true]);
+  check('its other argument: document, not required', args.slice(1), [['document', false]]);
+
+  step('Fill in the prompt: each focus with all documents, then one document alone');
+  const get = (args: JsonObject) => server.request('prompts/get', { ...fill(args), _meta });
+  const review = await get({ focus: 'consistency' });
+  if (_meta) checkModern('prompts/get', review);
+  const one = checkReview('consistency', review, reads);
+  const other = checkReview('test-gaps', await get({ focus: 'test-gaps', document: 'all' }), reads);
+  verdict('each focus has a task of its own', one !== other, 'two different texts', one);
+  // Here the name is no part of a URI, and a space in it is a space.
+  const alone = await get({ focus: 'consistency', document: 'release notes' });
+  checkReview('one document', alone, [reads[2]]);
+
+  step('Fill in the prompt wrongly');
+  for (const [what, params, message] of BAD_PROMPTS) {
+    const { error } = await server.request('prompts/get', { ...params, _meta }, what);
+    check(`${what}: -32602`, [at(error, 'code'), at(error, 'message')], [-32602, message]);
+  }
+}
+
+function checkCapabilities(answer: Answer): void {
+  const { resources, prompts, tools } = Object(at(answer, 'result', 'capabilities'));
+  verdict('the resources capability: an object', isObject(resources), 'an object', resources);
+  verdict('the prompts capability: an object', isObject(prompts), 'an object', prompts);
+  check('no tools announced (contract of atlas)', tools, undefined);
+  check('no subscription promised (contract of atlas)', at(resources, 'subscribe') ?? false, false);
+}
+
+/** Checks a prompt filled in with documents as resources/read gave them; gives its first text. */
+function checkReview(what: string, review: Answer, documents: unknown[]): unknown {
+  const messages = [at(review, 'result', 'messages')].flat();
+  check(`${what}: how many messages`, messages.length, 1 + documents.length);
+  check(`${what}: all from the user`, messages.filter((one) => at(one, 'role') !== 'user'), []);
+  const [task, ...others] = messages.map((message) => at(message, 'content'));
+  check(`${what}: a text first`, at(task, 'type'), 'text');
+  const embedded = documents.map((resource) => ({ type: 'resource', resource }));
+  check(`${what}: then the documents as they were read`, others, embedded);
+  return at(task, 'text');
+}
+
+// #region checks — the same lines in every client
+/** Checks what each modern result carries, and the hints of one that a client may keep. */
+function checkModern(label: string, { result }: Answer, cacheable?: 'cacheable'): void {
+  const { resultType, _meta, ttlMs, cacheScope } = result ?? {};
+  const info = at(_meta, 'io.modelcontextprotocol/serverInfo');
+  check(`${label}: resultType`, resultType, 'complete');
+  check(`${label}: serverInfo in _meta (contract of ${NAME})`, info, SERVER_INFO);
+  if (!cacheable) return;
+  // 2026-07-28/server/utilities/caching
+  const isTtl = Number.isInteger(ttlMs) && Number(ttlMs) >= 0;
+  const hasHints = isTtl && (cacheScope === 'public' || cacheScope === 'private');
+  verdict(`${label}: cache hints`, hasHints, 'ttlMs >= 0, a cacheScope', { ttlMs, cacheScope });
+}
+// #endregion checks
+
+// ---------------------------------------------------------------------------------------------
+// Plumbing: how the conversation is held, the same in every client. Skip it on first reading.
+// ---------------------------------------------------------------------------------------------
+
+// #region conversation — one story with one server; the same lines in every client
+type JsonObject = Record<string, unknown>;
+
+/** A response whose envelope is whole: it has exactly one of the two. */
+type Answer = { result?: JsonObject; error?: JsonObject };
+
+/** The stories by name. A name begins with its era; the rest of it ends the server's command. */
+type Stories = Record<string, (server: Server) => Promise<void>>;
+
+/** What a story is told to. */
+type Server = Awaited<ReturnType<typeof startServer>>;
+
+/** Starts a server and holds the conversation with it; throws if it cannot start. */
+async function startServer(era: string, command: string[], options: Options) {
+  const [file = '', ...args] = command;
+  // On POSIX the server leads a group of processes, so that what it starts can be ended with it.
+  const child = spawn(file, args, { env: options.env, detached: !IS_WINDOWS, windowsHide: true });
+  child.stdin.on('error', () => {}); // a broken pipe: the end of its stdout tells the rest
+  process.on('exit', () => end(child, 'SIGKILL')); // however this program ends
+  await once(child, 'spawn');
+  const exited = once(child, 'exit');
+  const closed = once(child, 'close'); // it has exited, and all that it wrote is read
+  const started = performance.now();
+  const transcript: JsonObject[] = [];
+  const open = new Map<unknown, (answer: Answer) => void>(); // who waits, by the request's id
+  const answered = new Set<unknown>();
+  const story = new AbortController(); // aborted where the rest of the story cannot be told
+  const over = once(story.signal, 'abort');
+  let [lastId, line, stderr, strayStdoutBytes] = [0, '', '', 0];
+  // Waits for Enter, if --step asks for it; a story that has ended meanwhile goes no further.
+  const turn = () => options.pause()
+    .then(() => (story.signal.aborted ? new Promise(() => {}) : undefined));
+  const lastWords = () => `its last words on stderr: ${stderr.slice(-300) || 'none'}`;
+
+  // --- Out: what this client says ---
+
+  function record(from: 'client' | 'server', line: string, expectsRefusal: string | null): void {
+    transcript.push({ from, atMs: Math.round(performance.now() - started), expectsRefusal, line });
+    say(`${from === 'client' ? '-->' : '<--'} ${line}`);
+  }
+
+  function send(message: JsonObject, expectsRefusal: string | null = null): void {
+    if (child.stdin.writableEnded) return; // we have said goodbye
+    const text = JSON.stringify({ jsonrpc: '2.0', ...message });
+    record('client', text, expectsRefusal);
+    child.stdin.write(`${text}\n`);
+  }
+
+  /** Sends a request and waits for its answer; `refused` says why it is meant to be refused. */
+  async function request(method: string, params?: JsonObject, refused?: string): Promise<Answer> {
+    await turn();
+    const id = ++lastId;
+    const wait = id === 1 ? 3 * options.timeout : options.timeout; // the first includes the start
+    const timer = setTimeout(() => expire(id, method, wait), wait).unref();
+    const answer = await new Promise<Answer>((resolve) => {
+      open.set(id, resolve);
+      send({ id, method, params }, refused);
+    });
+    clearTimeout(timer);
+    return answer;
+  }
+
+  /** Sends a notification, which nobody answers. */
+  async function notify(method: string): Promise<void> {
+    await turn();
+    send({ method });
+  }
+
+  // --- In: what the server says ---
+
+  // Lines are cut at byte 10 alone; setEncoding keeps a character whole that two reads split.
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    for (const [index, piece] of text.split('\n').entries()) {
+      if (index > 0 && line.trim() !== '') take(line.replace(/\r$/, ''));
+      line = index > 0 ? piece : line + piece;
+    }
+    if (line.length <= 64 * 1024 * 1024) return;
+    envelope('response line', false, 'a line of 64 Mi characters at most', line);
+    child.stdout.destroy();
+  });
+
+  child.stderr.setEncoding('utf8').on('data', (text: string) => { stderr += text; });
+  // stderr is for people: node:readline may cut it, since no message depends on it.
+  createInterface({ input: child.stderr }).on('line', (text) => say(`    | ${text}`));
+
+  function take(text: string): void {
+    record('server', text, null);
+    const message = parse(text);
+    if (message === undefined) strayStdoutBytes += Buffer.byteLength(text) + 1;
+    // Of a story that has ended nothing more is judged: one fault, one FAIL. A late reply is none.
+    if (story.signal.aborted) return say('      (that came after the story had ended)');
+    if (!envelope('response JSON', message !== undefined, 'a line of JSON', text)) return;
+    const isSound = isObject(message) && !isDeeper(message, 500);
+    if (!envelope('response object', isSound, 'a JSON object, 500 deep at most', text)) return;
+    const { jsonrpc, id, method, result, error } = message as JsonObject;
+    const isAnswer = result !== undefined || error !== undefined || typeof method !== 'string';
+    if (!isAnswer) return id === undefined ? undefined : asked(id, method);
+    if (answered.has(id)) return void verdict(`second answer ${id}`, false, 'one answer', text);
+    const isError = Number.isInteger(at(error, 'code')) && typeof at(error, 'message') === 'string';
+    const type = era === 'legacy' ? 'complete' : at(result, 'resultType');
+    const isType = type === 'complete' || type === 'input_required';
+    const isWhole =
+      envelope('response jsonrpc', jsonrpc === '2.0', '"2.0"', jsonrpc) &&
+      envelope('response identity', open.has(id), `an id of [${[...open.keys()]}]`, text) &&
+      envelope('result xor error', (result === undefined) !== (error === undefined), 'one', text) &&
+      (error === undefined
+        ? envelope('result object', isObject(result), 'an object', result) &&
+          envelope('result type', isType, 'complete or input_required', type)
+        : envelope('error shape', isError, 'an integer code and a string message', error));
+    if (!isWhole) return;
+    open.get(id)?.(message as Answer);
+    open.delete(id);
+    answered.add(id);
+  }
+
+  // A request of the server's own. Only the legacy era has such: the modern stdio page (2026-07-28/
+  // basic/transports/stdio, "Receiving Messages") forbids the server to write them.
+  function asked(id: unknown, method: unknown): void {
+    if (era === 'modern') verdict('no request from the server', false, 'none', method);
+    else if (method === 'ping') send({ id, result: {} });
+    else send({ id, error: { code: -32601, message: `Method not found: ${method}` } });
+  }
+
+  // --- When it goes wrong ---
+
+  // A part of an envelope is named after the request that waits, or else the last one. It prints
+  // only when it fails. Then whoever waits need wait no longer: the rest of the story is not told.
+  function envelope(name: string, holds: boolean, expected: string, came: unknown): boolean {
+    verdict(`${name} ${[...open.keys()][0] ?? lastId}`, holds, expected, came, true);
+    if (holds || open.size === 0) return holds;
+    open.clear();
+    story.abort();
+    return false;
+  }
+
+  function expire(id: number, method: string, wait: number): void {
+    if (!open.has(id)) return;
+    // 2025-11-25/basic/utilities/cancellation: initialize must not be cancelled.
+    const params = { requestId: id };
+    if (method !== 'initialize') send({ method: 'notifications/cancelled', params });
+    const came = `nothing within ${wait} ms; ${lastWords()}`;
+    envelope('response in time', false, `an answer to ${method}`, came);
+  }
+
+  // Its output ends when it exits; 0.3 s later we know how, even if what it started lives on.
+  child.stdout.once('close', () => setTimeout(() => {
+    const came = `nothing; exit: ${child.exitCode ?? child.signalCode ?? 'none'}; ${lastWords()}`;
+    if (!child.stdin.writableEnded) envelope('server still there', false, 'an answer', came);
+    story.abort();
+  }, 300));
+
+  // --- Goodbye ---
+
+  /** Sees the server out: stdin ends, then SIGTERM, then SIGKILL (2025-11-25/basic/lifecycle). */
+  async function close() {
+    const isWithin = (ms: number, event: Promise<unknown>) =>
+      Promise.race([event.then(() => true), sleep(ms, false, { ref: false })]);
+    let force: string | null = null; // the signal that it took
+    child.stdin.end();
+    if (!(await isWithin(5000, exited))) end(child, (force = 'SIGTERM'));
+    if (!(await isWithin(2000, exited))) end(child, (force = 'SIGKILL'));
+    await exited;
+    // What the server started may outlive it, and hold its pipes: that has to go too.
+    if (!(await isWithin(500, closed))) force = 'SIGKILL';
+    end(child, 'SIGKILL');
+    for (const pipe of child.stdio) pipe?.destroy();
+    strayStdoutBytes += Buffer.byteLength(line);
+    const { exitCode, signalCode: signal } = child;
+    verdict('exit 0 when stdin closes', exitCode === 0, 'code 0', signal ?? `code ${exitCode}`);
+    verdict('no force needed to end it', force === null, 'the end of stdin is enough', force);
+    verdict('nothing stray on stdout', strayStdoutBytes === 0, '0 bytes', strayStdoutBytes);
+    // Node's own warnings are not the server's words. A foreign server's stderr is not judged: it
+    // is no sign of an error (2026-07-28/basic/transports/stdio).
+    const words = stderr.replace(/^(\(node:|\(Use `|To eliminate this warning).*\n/gm, '');
+    if (options.isKit) verdict('silent stderr', words === '', 'nothing', words);
+    const bytes = { strayStdoutBytes, stderrBytes: Buffer.byteLength(stderr) };
+    return { transcript, stderr, cleanup: { exitCode, signal, force, ...bytes } };
+  }
+  return { request, notify, close, over };
+}
+
+/** Ends a process and what it started; on Windows, which has no such groups, the process alone. */
+function end(child: ChildProcess, signal: 'SIGTERM' | 'SIGKILL'): void {
+  try {
+    process.kill(IS_WINDOWS ? Number(child.pid) : -Number(child.pid), signal);
+  } catch {
+    // It was gone already.
+  }
+}
+
+/** What lies at a path inside a value; undefined where the path leads nowhere. */
+function at(value: unknown, ...path: (string | number)[]): unknown {
+  return path.reduce((inner, key) => Object(inner)[key], value);
+}
+
+/** The JSON value of a text; undefined, which no JSON text means, where it is none. */
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Is a value nested deeper than this? To print or to compare one without a bound would crash. */
+function isDeeper(value: unknown, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  return levels === 0 || Object.values(value).some((inner) => isDeeper(inner, levels - 1));
+}
+// #endregion conversation
+
+// #region report — what is printed, and how it counts; the same lines in every client
+const tally = { checks: 0, passed: 0, failed: 0 };
+const HAS_COLOUR = process.stdout.isTTY && !process.env.NO_COLOR;
+let steps = 0;
+
+/** Prints one line. Strange characters are shown as \u…, never sent to the terminal. */
+function say(text: string, colour = 0, strange = /[\u0000-\u001f\u007f-\u009f]/g): void {
+  const shown = text.replace(strange, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`);
+  // On a terminal `_meta`, which repeats itself and drowns the rest, is dimmed.
+  const dimmed = shown.replace(/"_meta":\{"io\.model.*?\}\}/, '\u001b[2m$&\u001b[22m');
+  process.stdout.write(HAS_COLOUR ? `\u001b[${colour}m${dimmed}\u001b[0m\n` : `${shown}\n`);
+}
+
+/** Begins a step; the numbers run on through all stories. */
+function step(title: string): void {
+  say('');
+  say(`${++steps}. ${title}`, 1);
+}
+
+/** Checks that what came equals what is expected, to the last member. */
+function check(label: string, came: unknown, expected: unknown): boolean {
+  return verdict(label, isDeepStrictEqual(came, expected), expected, came);
+}
+
+/** Counts a check and says how it went; a quiet one speaks only when it fails. */
+function verdict(label: string, holds: boolean, expected: unknown, came: unknown, quiet = false) {
+  tally.checks += 1;
+  tally[holds ? 'passed' : 'failed'] += 1;
+  if (!holds || !quiet) say(`${holds ? 'PASS' : 'FAIL'}  ${label}`, holds ? 32 : 31);
+  for (const [name, value] of holds ? [] : [['expected:', expected], ['came:    ', came]]) {
+    const text = typeof value === 'string' ? value : JSON.stringify(value) ?? 'nothing';
+    say(`      ${name} ${text.slice(0, 500)}${text.length > 500 ? '...' : ''}`, 0, /[^ -~]/g);
+  }
+  return holds;
+}
+// #endregion report
+
+// #region command-line — how this program is called; the same lines in every client
+const USAGE = `Usage: npx tsx clients/${NAME}.ts [SERVER.ts] [OPTIONS]
+       npx tsx clients/${NAME}.ts [OPTIONS] -- COMMAND ARGS     any server, in any language
+  --era legacy|modern  this era alone       --step      wait for Enter before each message
+  --timeout MS  for one answer (5000)       --save DIR  write transcripts and results there
+  --env NAME    pass this variable on       --help      print this`;
+const FLAGS = {
+  era: { type: 'string' }, step: { type: 'boolean' }, save: { type: 'string' },
+  timeout: { type: 'string' }, env: { type: 'string', multiple: true }, help: { type: 'boolean' },
+} as const;
+const IS_WINDOWS = process.platform === 'win32';
+// Of our environment a server gets these variables, and those that --env names.
+const ENV = /^(PATH|HOME|TMPDIR|TMP|TEMP|NODE_.*|SYSTEM(ROOT|DRIVE)|COMSPEC|PATHEXT|USERPROFILE)$/i;
+
+type Options = ReturnType<typeof readOptions>;
+
+/** Ends this program with a sentence and the usage: code 0 for --help, 2 for a wrong call. */
+function leave(code: 0 | 2, sentence: string): never {
+  (code === 0 ? console.log : console.error)(`${sentence}\n\n${USAGE}`);
+  process.exit(code);
+}
+
+/** Reads how this program was called; ends it, or throws, where that makes no sense. */
+function readOptions(argv: string[]) {
+  const cut = argv.includes('--') ? argv.indexOf('--') : argv.length;
+  const isKit = cut === argv.length;
+  const call = parseArgs({ args: argv.slice(0, cut), options: FLAGS, allowPositionals: true });
+  const { era, step, save = '', timeout = '5000', env: names = [], help } = call.values;
+  const ours = join(fileURLToPath(import.meta.url), '..', '..', 'servers', `${NAME}.ts`);
+  const [server = ours] = call.positionals;
+  const command = isKit ? [server] : argv.slice(cut + 1);
+  const unset = names.find((name) => process.env[name] === undefined);
+  if (help) leave(0, `Tells the stories of ${NAME} to a server, and judges its answers.`);
+  if (call.positionals.length > (isKit ? 1 : 0)) leave(2, 'One server: SERVER.ts, or -- COMMAND.');
+  if (!command[0]) leave(2, 'After -- comes the COMMAND that starts your server.');
+  if (SCRIPT.test(command[0]) && !existsSync(command[0])) {
+    leave(2, `There is no file ${command[0]}: pass the server's file, or -- and its COMMAND.`);
+  }
+  if (!['legacy', 'modern', undefined].includes(era)) leave(2, `--era ${era}: legacy or modern.`);
+  if (!/^[1-9]\d{0,7}$/.test(timeout)) leave(2, `--timeout ${timeout}: milliseconds, in digits.`);
+  if (existsSync(save) && !statSync(save).isDirectory()) leave(2, `--save ${save}: not a folder.`);
+  if (unset !== undefined) leave(2, `--env ${unset}: there is no such variable here.`);
+  const enter = step && createInterface({ input: process.stdin })[Symbol.asyncIterator]();
+  const isPassed = ([name]: [string, unknown]) => ENV.test(name) || names.includes(name);
+  return {
+    era, save, isKit, command, timeout: Number(timeout),
+    env: Object.fromEntries(Object.entries(process.env).filter(isPassed)),
+    pause: async () => void (enter && (await enter.next())),
+  };
+}
+// #endregion command-line
+
+// #region main — from story to story; the same lines in every client
+const SCRIPT = /\.m?[jt]s$/;
+
+/** A script is run by the same runtime that runs this program: never a shell, no npx. */
+function withRuntime([file = '', ...args]: string[]): { command: string[]; shown: string[] } {
+  if (!SCRIPT.test(file)) return { command: [file, ...args], shown: [file, ...args] };
+  const runtime = process.execArgv.filter((argument) => !argument.startsWith('--inspect'));
+  const name = runtime.some((argument) => argument.includes('tsx')) ? 'npx tsx' : 'node';
+  const command = [process.execPath, ...runtime, resolve(file), ...args];
+  return { command, shown: [name, relative('', file).replaceAll('\\', '/'), ...args] };
+}
+
+/** Tells one story. A name such as legacy-mixed is an era, and what ends the server's command. */
+async function tell(name: string, options: Options): Promise<void> {
+  const [era = '', ...args] = name.split('-');
+  const { command, shown } = withRuntime([...options.command, ...args]);
+  say(`== ${NAME}: the ${name} story ==`, 1);
+  say(`$ ${shown.join(' ')}`);
+  const server = await startServer(era, command, options).catch(({ message }: Error) =>
+    leave(2, `Cannot start "${command[0]}" (${message}): is it installed, and on the PATH?`));
+  await Promise.race([STORIES[name]?.(server), server.over]);
+  step('Say goodbye: stdin ends');
+  const { transcript, cleanup, stderr } = await server.close();
+  say('');
+  save(options.save, `${name}.transcript.json`, transcript);
+  save(options.save, `${name}.cleanup.json`, cleanup);
+  save(options.save, `${name}.stderr.log`, stderr);
+}
+
+/** Writes one file of the account, if --save asked for it. */
+function save(folder: string, file: string, content: unknown): void {
+  if (folder === '') return;
+  const text = typeof content === 'string' ? content : `${JSON.stringify(content, null, 2)}\n`;
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, file), text);
+}
+
+async function main(): Promise<void> {
+  const { node } = process.versions;
+  if (Number.parseInt(node, 10) < 20) leave(2, `This needs Node 20 or later, not Node ${node}.`);
+  const options = readOptions(process.argv.slice(2));
+  process.stdout.on('error', () => process.exit(2)); // nobody reads this any more
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => process.exit(2));
+  const names = Object.keys(STORIES).filter((name) => name.startsWith(options.era ?? ''));
+  for (const name of names) await tell(name, options);
+  const { checks, passed, failed } = tally;
+  say(`result: ${failed > 0 ? `${failed} of ${checks} checks failed` : `${passed} checks passed`}`);
+  save(options.save, 'results.json', tally);
+  process.exitCode = failed > 0 ? 1 : 0;
+  process.stdin.destroy(); // --step reads it, and would wait on
+}
+// #endregion main
+
+// What ends it early is told in a sentence, without a stack: an unknown flag, a full disk.
+main().catch(({ message }: Error) => leave(2, message.replace(/\. [^]*/, '.')));
