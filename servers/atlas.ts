@@ -26,7 +26,6 @@
  * SPDX-License-Identifier: MIT
  */
 
-import { StringDecoder } from 'node:string_decoder';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 // ---------------------------------------------------------------------------------------------
@@ -310,6 +309,7 @@ function initialize(connection: Connection, params: JsonObject): JsonObject {
 
 /** Sends a result, with what each modern one carries; what the handler set itself stays. */
 function succeed(connection: Connection, request: Request, result: JsonObject): void {
+  if (!isObject(result)) throw new TypeError(`The handler of ${request.method} gave no object.`);
   if (request.era === 'legacy') return reply(connection, request, { result });
   const { resultType = 'complete' } = result;
   const hints = resultType === 'complete' ? cacheHints(request.method) : undefined;
@@ -326,8 +326,11 @@ function fail(connection: Connection, request: Request, error: unknown): void {
   // The client learns nothing of an unexpected error; whoever runs the server finds it on stderr.
   const known = error instanceof RpcError ? error : new RpcError(-32603, 'Internal error');
   if (known !== error && request.isOpen) console.error(error);
-  const { code, message, data } = known;
-  reply(connection, request, { error: { code, message, data } });
+  try {
+    reply(connection, request, { error: known.error });
+  } catch (unspeakable) {
+    fail(connection, request, unspeakable); // its `data` is nothing that JSON can say
+  }
 }
 
 /** How long a client may keep a result, and for whom (2026-07-28/server/utilities/caching). */
@@ -364,12 +367,10 @@ type Connection = {
 
 /** A refused request: the `error` member of its response. */
 class RpcError extends Error {
-  code: number;
-  data: unknown;
+  error: JsonObject;
   constructor(code: number, message: string, data?: unknown) {
     super(message);
-    this.code = code;
-    this.data = data;
+    this.error = { code, message, data };
   }
 }
 
@@ -466,10 +467,9 @@ function serveStdio(): void {
     output = '';
   }
 
-  // Bytes become text before lines are cut. That is safe, since UTF-8 has byte 10 only for "\n";
-  // and a character that is split between two reads waits in the decoder. Bytes that are no UTF-8
-  // become U+FFFD: a real server would rather refuse them than act on what was never said.
-  const decoder = new StringDecoder('utf8');
+  // setEncoding turns bytes into text before lines are cut. That is safe, since UTF-8 has byte 10
+  // only for "\n", and a character that two reads split waits in its decoder. Bytes that are no
+  // UTF-8 become U+FFFD: a real server would rather refuse than act on what was never said.
   let line: string | undefined = ''; // undefined while the rest of a refused line is dropped
 
   function read(text: string): void {
@@ -490,7 +490,6 @@ function serveStdio(): void {
   }
 
   async function end(): Promise<void> {
-    read(decoder.end());
     endLine();
     const calls = [...connection.inFlight.values()];
     await Promise.race([Promise.all(calls.map(({ work }) => work)), sleep(GRACE_MS)]);
@@ -499,7 +498,7 @@ function serveStdio(): void {
     process.stdout.write('', () => process.exit(0)); // called when all before it is written
   }
 
-  process.stdin.on('data', (chunk: Buffer) => read(decoder.write(chunk)));
+  process.stdin.setEncoding('utf8').on('data', read);
   process.stdin.on('end', end);
   process.stdin.on('error', end);
   process.stdout.on('drain', () => process.stdin.resume());
