@@ -133,7 +133,7 @@ async function modernStory(server: Server): Promise<void> {
   const common = [at(odd, 'error', 'data', 'supported')].flat().find((v) => v === '2026-07-28');
   check('data.supported has a version we speak', common, '2026-07-28');
   // A part of a tag is none of the tags: so the retry is served, and finds nothing.
-  const retry = await server.request('tools/call', { ...query('incid'), _meta: meta(common) });
+  const retry = await server.request('tools/call', { ...query('incid'), _meta: META });
   check('the retry is served: no notes', at(retry, 'result', 'content', 0, 'text'), '[]');
 
   step('Forget _meta: the server has no session to fall back on');
@@ -215,11 +215,11 @@ async function startServer(era: string, command: string[], options: Options) {
   const answered = new Set<unknown>();
   const story = new AbortController(); // aborted where the rest of the story cannot be told
   const over = once(story.signal, 'abort');
-  let [lastId, line, stderr, strayStdoutBytes] = [0, '', '', 0];
+  let [lastId, line, stderr, strayStdoutBytes, isClosing] = [0, '', '', 0, false];
   // Waits for Enter, if --step asks for it; a story that has ended meanwhile goes no further.
   const turn = () => options.pause()
     .then(() => (story.signal.aborted ? new Promise(() => {}) : undefined));
-  const lastWords = () => `its last words on stderr: ${stderr.slice(-300) || 'none'}`;
+  const lastWords = () => `its last words on stderr: ${stderr.slice(-300).trim() || 'none'}`;
 
   // --- Out: what this client says ---
 
@@ -229,7 +229,7 @@ async function startServer(era: string, command: string[], options: Options) {
   }
 
   function send(message: JsonObject, expectsRefusal: string | null = null): void {
-    if (child.stdin.writableEnded) return; // we have said goodbye
+    if (isClosing) return; // its stdin has ended
     const text = JSON.stringify({ jsonrpc: '2.0', ...message });
     record('client', text, expectsRefusal);
     child.stdin.write(`${text}\n`);
@@ -240,13 +240,11 @@ async function startServer(era: string, command: string[], options: Options) {
     await turn();
     const id = ++lastId;
     const wait = id === 1 ? 3 * options.timeout : options.timeout; // the first includes the start
-    const timer = setTimeout(() => expire(id, method, wait), wait).unref();
-    const answer = await new Promise<Answer>((resolve) => {
+    setTimeout(() => expire(id, method, wait), wait).unref();
+    return new Promise<Answer>((resolve) => {
       open.set(id, resolve);
       send({ id, method, params }, refused);
     });
-    clearTimeout(timer);
-    return answer;
   }
 
   /** Sends a notification, which nobody answers. */
@@ -323,7 +321,7 @@ async function startServer(era: string, command: string[], options: Options) {
   }
 
   function expire(id: number, method: string, wait: number): void {
-    if (!open.has(id)) return;
+    if (!open.has(id)) return; // it was answered, or its story has ended
     // 2025-11-25/basic/utilities/cancellation: initialize must not be cancelled.
     const params = { requestId: id };
     if (method !== 'initialize') send({ method: 'notifications/cancelled', params });
@@ -334,7 +332,7 @@ async function startServer(era: string, command: string[], options: Options) {
   // Its output ends when it exits; 0.3 s later we know how, even if what it started lives on.
   child.stdout.once('close', () => setTimeout(() => {
     const came = `nothing; exit: ${child.exitCode ?? child.signalCode ?? 'none'}; ${lastWords()}`;
-    if (!child.stdin.writableEnded) envelope('server still there', false, 'an answer', came);
+    if (!isClosing) envelope('server still there', false, 'an answer', came);
     story.abort();
   }, 300));
 
@@ -345,6 +343,7 @@ async function startServer(era: string, command: string[], options: Options) {
     const isWithin = (ms: number, event: Promise<unknown>) =>
       Promise.race([event.then(() => true), sleep(ms, false, { ref: false })]);
     let force: string | null = null; // the signal that it took
+    isClosing = true;
     child.stdin.end();
     if (!(await isWithin(5000, exited))) end(child, (force = 'SIGTERM'));
     if (!(await isWithin(2000, exited))) end(child, (force = 'SIGKILL'));
@@ -410,8 +409,9 @@ let steps = 0;
 /** Prints one line. Strange characters are shown as \u…, never sent to the terminal. */
 function say(text: string, colour = 0, strange = /[\u0000-\u001f\u007f-\u009f]/g): void {
   const shown = text.replace(strange, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`);
-  // On a terminal `_meta`, which repeats itself and drowns the rest, is dimmed.
-  const dimmed = shown.replace(/"_meta":\{"io\.model.*?\}\}/, '\u001b[2m$&\u001b[22m');
+  // On a terminal `_meta`, which repeats itself and drowns the rest, is dimmed. It is short, and a
+  // search with no such bound could take minutes over a line of megabytes.
+  const dimmed = shown.replace(/"_meta":\{"io\.model.{0,400}?\}\}/, '\u001b[2m$&\u001b[22m');
   process.stdout.write(HAS_COLOUR ? `\u001b[${colour}m${dimmed}\u001b[0m\n` : `${shown}\n`);
 }
 
@@ -511,7 +511,9 @@ async function tell(name: string, options: Options): Promise<void> {
   say(`$ ${shown.join(' ')}`);
   const server = await startServer(era, command, options).catch(({ message }: Error) =>
     leave(2, `Cannot start "${command[0]}" (${message}): is it installed, and on the PATH?`));
-  await Promise.race([STORIES[name]?.(server), server.over]);
+  // An answer that a story did not foresee must not bring down the whole program.
+  const stumble = ({ message }: Error) => verdict('the whole story', false, 'no error', message);
+  await Promise.race([STORIES[name]?.(server), server.over]).catch(stumble);
   step('Say goodbye: stdin ends');
   const { transcript, cleanup, stderr } = await server.close();
   say('');
@@ -529,8 +531,8 @@ function save(folder: string, file: string, content: unknown): void {
 }
 
 async function main(): Promise<void> {
-  const { node } = process.versions;
-  if (Number.parseInt(node, 10) < 20) leave(2, `This needs Node 20 or later, not Node ${node}.`);
+  process.exitCode = 2; // until the stories are told
+  if (parseInt(process.versions.node) < 20) return console.error('This needs Node 20 or later.');
   const options = readOptions(process.argv.slice(2));
   process.stdout.on('error', () => process.exit(2)); // nobody reads this any more
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => process.exit(2));

@@ -50,7 +50,12 @@ export function isUnderTsx(): boolean {
 
 /** What to put before a file, after `process.execPath`, so that the kit's tsx runs it anywhere. */
 export function tsxArguments(): string[] {
-  // Looked up from here, not from the folder where the file is run: there is no tsx there. And
+  // The tsx that runs this process will do for the next: a copy of the kit has none of its own.
+  const isTsx = (argument: string | undefined) => /[\\/]tsx[\\/]dist[\\/]/.test(argument ?? '');
+  const ours = process.execArgv.filter(
+    (argument, index, all) => isTsx(argument) || isTsx(all[index + 1]));
+  if (ours.length > 0) return ours;
+  // Else it is looked up from here, not from the folder where the file is run: there is no tsx. And
   // never `npx tsx`: on Windows that is a command file, which spawn does not find.
   const loader = createRequire(import.meta.url).resolve('tsx');
   return ['--import', pathToFileURL(loader).href];
