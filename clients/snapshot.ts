@@ -93,7 +93,7 @@ async function modernStory(server: Server, scenario: (talk: Talk) => Promise<voi
   step('Ask what the server speaks and offers: no handshake, and nothing is remembered');
   const found = await server.request('server/discover', { _meta: META });
   const isOffered = [at(found, 'result', 'supportedVersions')].flat().includes('2026-07-28');
-  if (!verdict('2026-07-28 is offered', isOffered, 'it among them', found)) return;
+  if (!verdict('2026-07-28 is offered', isOffered, 'it in supportedVersions', found)) return;
   const { resources, prompts } = Object(at(found, 'result', 'capabilities'));
   verdict('resources and prompts: objects', isObject(resources) && isObject(prompts), 'two', found);
   checkModern('server/discover', found, 'cacheable');
@@ -391,8 +391,8 @@ async function startServer(era: string, command: string[], options: Options) {
 
   // --- When it goes wrong ---
 
-  // A part of an envelope is named after the request that waits, or else the last one. It prints
-  // only when it fails. Then whoever waits need wait no longer: the rest of the story is not told.
+  // Checks one part of an answer's envelope; its name ends in the number of the request that waits.
+  // A PASS is counted and not printed. After a FAIL the story is over: that request gets no answer.
   function envelope(name: string, holds: boolean, expected: string, came: unknown): boolean {
     verdict(`${name} ${[...open.keys()][0] ?? lastId}`, holds, expected, came, true);
     if (holds || open.size === 0) return holds;
@@ -561,6 +561,7 @@ function readOptions(argv: string[]) {
   if (!['legacy', 'modern', undefined].includes(era)) leave(2, `--era ${era}: legacy or modern.`);
   if (!/^[1-9]\d{0,7}$/.test(timeout)) leave(2, `--timeout ${timeout}: milliseconds, in digits.`);
   if (existsSync(save) && !statSync(save).isDirectory()) leave(2, `--save ${save}: not a folder.`);
+  if (step) say('Enter sends the next message.');
   if (unset !== undefined) leave(2, `--env ${unset}: there is no such variable here.`);
   const enter = step && createInterface({ input: process.stdin })[Symbol.asyncIterator]();
   const isPassed = ([name]: [string, unknown]) => ENV.test(name) || names.includes(name);

@@ -50,7 +50,7 @@ const METHODS: Record<string, Handler> = {
     return { tools: [ECHO_TOOL] };
   },
 
-  /** Calls the tool: a text block, or -32602 for an unknown tool or a malformed request. */
+  /** Calls the tool: a text block, or -32602; for a bad text see `badArgument`. */
   'tools/call': (params, request) => {
     const { name, arguments: args = {} } = params;
     if (typeof name !== 'string') throw new RpcError(-32602, 'params.name must be a string');
@@ -63,11 +63,11 @@ const METHODS: Record<string, Handler> = {
   },
 };
 
-/** The error for a bad tool argument: what the model may read and mend, or a refused request. */
+/** The error for a bad tool argument: in modern a result that the model reads, else a refusal. */
 function badArgument(message: string, request: Request): Error {
   // Modern: a result with isError (2026-07-28/server/tools, "Error Handling"). The legacy page of
-  // 2025-11-25 asks the same (SEP-1303). In legacy this server keeps -32602 on purpose: it is what
-  // 2025-06-18 allowed, and the contract that its clients rely on.
+  // 2025-11-25 asks the same, since proposal SEP-1303. In legacy this server keeps -32602 on
+  // purpose: it is what 2025-06-18 allowed, and the contract that its clients rely on.
   return request.era === 'modern' ? new ToolError(message) : new RpcError(-32602, message);
 }
 

@@ -96,11 +96,11 @@ const METHODS: Record<string, Handler> = {
   },
 };
 
-/** The error for a bad tool argument: what the model may read and mend, or a refused request. */
+/** The error for a bad tool argument: in modern a result that the model reads, else a refusal. */
 function badArgument(message: string, request: Request): Error {
   // Modern: a result with isError (2026-07-28/server/tools, "Error Handling"). The legacy page of
-  // 2025-11-25 asks the same (SEP-1303). In legacy this server keeps -32602 on purpose: it is what
-  // 2025-06-18 allowed, and the contract that its clients rely on.
+  // 2025-11-25 asks the same, since proposal SEP-1303. In legacy this server keeps -32602 on
+  // purpose: it is what 2025-06-18 allowed, and the contract that its clients rely on.
   return request.era === 'modern' ? new ToolError(message) : new RpcError(-32602, message);
 }
 
