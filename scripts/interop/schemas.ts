@@ -17,9 +17,10 @@ import { Ajv } from 'ajv';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 
+import { readMessages } from '../lessons.ts';
 import {
   type Conversation, type Era, type JsonObject, type Stand, type Verdict,
-  INTEROP, isObject, readRecords, show,
+  INTEROP, isObject, KIT, readRecords, show,
 } from './judging.ts';
 
 // ---------------------------------------------------------------------------------------------
@@ -302,6 +303,51 @@ function wrap(text: string): string[] {
   return text.match(/.{1,92}(?: |$)/g) ?? [text];
 }
 
+// What a page shows of a result tells which one it is, where its request is not shown beside it.
+const RESULT_BY_MEMBER: Record<string, string> = {
+  content: 'CallToolResult', contents: 'ReadResourceResult',
+  resourceTemplates: 'ListResourceTemplatesResult', resources: 'ListResourcesResult',
+  tools: 'ListToolsResult', prompts: 'ListPromptsResult', messages: 'GetPromptResult',
+  supportedVersions: 'DiscoverResult', serverInfo: 'InitializeResult',
+};
+
+// Pages also show what is sent to be refused; this is why the schema may refuse it too.
+const SHOWN_TO_BE_REFUSED: { text: RegExp; why: string }[] = [
+  { text: /"method":"echo\/reverse"/, why: 'an unknown method' },
+  { text: /"method":"ping","params":\{"_meta":\{"io\./, why: 'ping, which modern has not' },
+  { text: /"_meta":\{"io\.[^,]*protocolVersion":"2026-07-28"\}/, why: 'half of _meta' },
+];
+
+/** Validates each message that a page of the course shows whole, in a `jsonl` fence. */
+function judgePages(schemas: Record<Era, Schema>, verdict: Verdict): void {
+  const messages = readMessages(KIT);
+  const unused = new Set(SHOWN_TO_BE_REFUSED);
+  for (const { page, line, text } of messages) {
+    const message = JSON.parse(text) as JsonObject;
+    const isModern = /io\.modelcontextprotocol\/|"resultType"/.test(text);
+    const schema = schemas[isModern ? 'modern' : 'legacy'];
+    const problem = problemOnPage(schema, message);
+    const excuse = SHOWN_TO_BE_REFUSED.find((one) => one.text.test(text));
+    if (problem !== undefined && excuse) unused.delete(excuse);
+    else verdict.check(`${page}:${line}`, problem);
+  }
+  for (const { why } of unused) verdict.failures.push(`no page shows ${why} any more: take it out`);
+  verdict.check('messages on pages', messages.length > 0 ? undefined : 'none was found');
+}
+
+function problemOnPage(schema: Schema, message: JsonObject): string | undefined {
+  const { id, method, result, error } = message;
+  if (error !== undefined) return schema.problem('JSONRPCErrorResponse', message);
+  if (typeof method === 'string') {
+    const definition = schema.find('client', id === undefined ? 'Notification' : 'Request', method);
+    return definition ? schema.problem(definition, message) : `a client has no ${method}`;
+  }
+  const member = Object.keys(Object(result)).find((key) => RESULT_BY_MEMBER[key] !== undefined);
+  return member === undefined
+    ? 'a result of an unknown shape'
+    : schema.problem(RESULT_BY_MEMBER[member] ?? '', result);
+}
+
 // The judges that leave records.
 const RECORDING = ['sdk-clients', 'sdk-servers', 'inspector', 'runtimes'];
 
@@ -316,6 +362,7 @@ export async function judge(stand: Stand, verdict: Verdict): Promise<void> {
     const isThere = conversations.some(({ name }) => name.startsWith(judge));
     verdict.check(`records of ${judge}`, isThere ? undefined : 'none');
   }
+  judgePages(schemas, verdict);
   if (conversations.length === 0) throw new Error('there are no records: ask the other judges');
   for (const conversation of conversations) {
     const { name } = conversation;
