@@ -1349,6 +1349,7 @@ function count(number: number, words: string): string {
 }
 
 async function main(): Promise<void> {
+  process.stdout.on('error', () => process.exit(2)); // nobody reads this any more
   const { write, root, paths, isAll } = readArguments();
   const scripts = readScripts(root);
   const bench = makeBench(root);

@@ -406,6 +406,7 @@ function readArguments(): { write: boolean; root: string } {
 }
 
 function main(): void {
+  process.stdout.on('error', () => process.exit(2)); // nobody reads this any more
   const { write, root } = readArguments();
   let files: Files = readFiles(root);
   if (files.size === 0) refuse(`No *.ts in ${join(root, 'servers')} or ${join(root, 'clients')}.`);

@@ -578,6 +578,20 @@ async function ends(t: TestContext, server: Server, copy: Server): Promise<void>
       check(wire, ok(2));
     }));
 
+  await t.test('errors while nobody reads stderr', () =>
+    withReady(copy, 'errors while nobody reads stderr', async (wire) => {
+      wire.child.stderr.destroy();
+      // One after the other: it is the second write to a broken pipe that used to end the server.
+      for (const id of [1, 2, 3]) {
+        wire.write(lines(modern(id, 'test/throw', {})));
+        await wire.until('a reply', () => wire.messages.length === id);
+        await sleep(20);
+      }
+      wire.child.stdin.end();
+      await goodEnd(wire);
+      assert.deepEqual(wire.messages.map(({ id }) => id), [1, 2, 3]);
+    }));
+
   await t.test('SIGTERM while it waits', { skip }, () =>
     withReady(server, 'SIGTERM while it waits', async (wire) => {
       wire.child.kill('SIGTERM');

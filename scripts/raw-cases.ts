@@ -1364,6 +1364,10 @@ export function inFlightCases(facts: Facts, era: 'legacy' | 'modern'): Record<st
         (params) => flight(`the call 7, and a cancellation with params ${params}`, [hold(7)],
           [notice('notifications/cancelled', params)], [aborted, abortedIds()],
           [release(), released, progress(), held(7)])),
+      ...each(['"jsonrpc":"1.0",', '"jsonrpc":2,', ''], (member) =>
+        flight(`the call 7, and a cancellation that begins with {${member}`, [hold(7)],
+          [`{${member}"method":"notifications/cancelled","params":{"requestId":7}}`],
+          [aborted, abortedIds()], [release(), released, progress(), held(7)])),
       flight('a cancellation that spells the id otherwise', [hold(10)],
         [notice('notifications/cancelled', '{"requestId":1.0e1}')], [aborted, abortedIds(10)],
         [release(), released]),

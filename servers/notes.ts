@@ -144,7 +144,8 @@ const LOG_LEVELS = 'debug info notice warning error critical alert emergency'.sp
 // The answer to `server/discover` (2026-07-28/server/discover).
 const DISCOVERY = { supportedVersions: [MODERN_VERSION], capabilities: CAPABILITIES };
 // What the modern era took away (2026-07-28/changelog, major changes 2, 4 and 5).
-const LEGACY_ONLY = ['initialize', 'ping', 'logging/setLevel', 'resources/subscribe'];
+const LEGACY_ONLY = [
+  'initialize', 'ping', 'logging/setLevel', 'resources/subscribe', 'resources/unsubscribe'];
 const NO_SESSION = `No session: send initialize first (${LEGACY_VERSIONS[0]}), or send ` +
   `${META_VERSION} and ${META_CAPABILITIES} in params._meta of each request (${MODERN_VERSION})`;
 
@@ -296,7 +297,7 @@ function receive(connection: Connection, text: string): void {
   // A batch is an array, and ends here too: MCP took batches out with 2025-06-18.
   if (!isObject(message)) return refuse(connection, -32600, 'a message must be a JSON object');
   const { jsonrpc, id, method, params = {}, result, error } = message;
-  if (typeof method === 'string' && id === undefined) return notified(connection, method, params);
+  if (typeof method === 'string' && id === undefined) return notified(connection, message);
   // We never ask the client anything, so a response answers nothing of ours.
   if (method === undefined && (result !== undefined || error !== undefined)) return;
   // An id that cannot be used is left out of the reply: MCP's schema has no null id. A number past
@@ -337,8 +338,8 @@ function refuse(connection: Connection, code: number, message: string, id?: unkn
 }
 
 /** Takes a notification; of all there are, only `notifications/cancelled` asks us to do a thing. */
-function notified(connection: Connection, method: string, params: unknown): void {
-  if (method !== 'notifications/cancelled' || !isObject(params)) return;
+function notified(connection: Connection, { jsonrpc, method, params }: JsonObject): void {
+  if (jsonrpc !== '2.0' || method !== 'notifications/cancelled' || !isObject(params)) return;
   // An id that is not in flight is ignored (2026-07-28/basic/patterns/cancellation, "Error
   // Handling"). `initialize` never is: it was answered before this message was read.
   const call = connection.inFlight.get(params.requestId);
@@ -358,7 +359,7 @@ function isObject(value: unknown): value is JsonObject {
 // #endregion json-rpc
 
 // #region stdio — the wire; the same lines in every stdio server, start reading above
-const LINE_LIMIT = 64 * 1024 * 1024; // characters; what is longer is refused, not remembered
+const LINE_LIMIT = 64 * 1024 * 1024; // UTF-16 units; what is longer is refused, not remembered
 const GRACE_MS = 2000; // for what is still at work when the input ends
 
 /** Serves one client on stdin and stdout, a line a message (2026-07-28/basic/transports/stdio). */
@@ -386,9 +387,9 @@ function serveStdio(): void {
   function read(text: string): void {
     for (const [index, piece] of text.split('\n').entries()) {
       if (index > 0) endLine();
-      if (line !== undefined) line += piece; // cheap however long the line: V8 keeps the pieces
+      if (line !== undefined) line += piece; // quick however long the line: V8 keeps the pieces
       if (line === undefined || line.length <= LINE_LIMIT) continue;
-      refuse(connection, -32600, `a line may have ${LINE_LIMIT} characters`);
+      refuse(connection, -32600, `a line may have ${LINE_LIMIT} characters at most`);
       line = undefined;
     }
   }
@@ -409,11 +410,10 @@ function serveStdio(): void {
     process.stdout.write('', () => process.exit(0)); // called when all before it is written
   }
 
-  process.stdin.setEncoding('utf8').on('data', read);
-  process.stdin.on('end', end);
-  process.stdin.on('error', end);
+  process.stdin.setEncoding('utf8').on('data', read).on('end', end).on('error', end);
+  process.stderr.on('error', () => {}); // nobody reads our log; the client still reads us
   process.stdout.on('drain', () => process.stdin.resume());
-  process.stdout.on('error', () => process.exit(0)); // EPIPE: nobody reads us any more
+  process.stdout.on('error', () => process.exit(0)); // EPIPE above all: nobody reads us any more
   process.on('SIGTERM', () => process.exit(0));
 }
 

@@ -26,7 +26,7 @@ const BREAKS: Break[] = [
   },
   {
     name: 'a notification is answered',
-    find: 'return notified(connection, method, params);',
+    find: 'return notified(connection, message);',
     replace: "return refuse(connection, -32601, 'Method not found');",
   },
   {
@@ -62,8 +62,8 @@ const BREAKS: Break[] = [
   },
   {
     name: 'it does not end with its input',
-    find: "process.stdin.on('end', end);",
-    replace: "process.stdin.on('end', () => setInterval(() => {}, 1000));",
+    find: ".on('end', end)",
+    replace: ".on('end', () => setInterval(() => {}, 1000))",
   },
   {
     name: 'it writes a line of its own to stdout',
