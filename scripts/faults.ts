@@ -95,9 +95,9 @@ const ECHO: Fault[] = faultsOf('servers/echo.ts', [
   },
   {
     name: 'echo-answers-notification',
-    find: "  if (method !== 'notifications/cancelled' || !isObject(params)) return;",
+    find: "  if (jsonrpc !== '2.0' || method !== 'notifications/cancelled'",
     replace: "  connection.send(JSON.stringify({ jsonrpc: '2.0', id: null, result: {} }));\n" +
-      "  if (method !== 'notifications/cancelled' || !isObject(params)) return;",
+      "  if (jsonrpc !== '2.0' || method !== 'notifications/cancelled'",
     story: 'legacy',
     fails: 'response identity 2',
     symptom: 'Right after the handshake the host gets an answer to nothing, and may hang up.',
