@@ -29,7 +29,7 @@ import { isDeepStrictEqual, parseArgs } from 'node:util';
 
 const NAME = 'atlas';
 
-const STORIES: Stories = { legacy: legacyStory, modern: modernStory };
+const STORIES: Stories = { legacy: [legacyStory], modern: [modernStory] };
 
 const CLIENT_INFO = { name: 'mcp-by-hand-client', version: '1.0.0' };
 
@@ -274,14 +274,14 @@ type JsonObject = Record<string, unknown>;
 /** A response whose envelope is whole: it has exactly one of the two. */
 type Answer = { result?: JsonObject; error?: JsonObject };
 
-/** The stories by name. A name begins with its era; the rest of it ends the server's command. */
-type Stories = Record<string, (server: Server) => Promise<void>>;
+/** The stories by name, which begins with the era; behind each, what ends the server's command. */
+type Stories = Record<string, [(server: Server) => Promise<void>, ...string[]]>;
 
 /** What a story is told to. */
 type Server = Awaited<ReturnType<typeof startServer>>;
 
 /** Starts a server and holds the conversation with it; throws if it cannot start. */
-async function startServer(era: string, command: string[], options: Options) {
+async function startServer(name: string, command: string[], options: Options) {
   const [file = '', ...args] = command;
   // On POSIX the server leads a group of processes, so that what it starts can be ended with it.
   const child = spawn(file, args, { env: options.env, detached: !IS_WINDOWS, windowsHide: true });
@@ -365,7 +365,7 @@ async function startServer(era: string, command: string[], options: Options) {
     if (!isAnswer) return id === undefined ? undefined : asked(id, method);
     if (answered.has(id)) return void verdict(`second answer ${id}`, false, 'one answer', text);
     const isError = Number.isInteger(at(error, 'code')) && typeof at(error, 'message') === 'string';
-    const type = era === 'legacy' ? 'complete' : at(result, 'resultType');
+    const type = name.startsWith('legacy') ? 'complete' : at(result, 'resultType');
     const isType = type === 'complete' || type === 'input_required';
     const isWhole =
       envelope('response jsonrpc', jsonrpc === '2.0', '"2.0"', jsonrpc) &&
@@ -384,7 +384,7 @@ async function startServer(era: string, command: string[], options: Options) {
   // A request of the server's own. Only the legacy era has such: the modern stdio page (2026-07-28/
   // basic/transports/stdio, "Receiving Messages") forbids the server to write them.
   function asked(id: unknown, method: unknown): void {
-    if (era === 'modern') verdict('no request from the server', false, 'none', method);
+    if (name.startsWith('modern')) verdict('no request from the server', false, 'none', method);
     else if (method === 'ping') send({ id, result: {} });
     else send({ id, error: { code: -32601, message: `Method not found: ${method}` } });
   }
@@ -445,7 +445,7 @@ async function startServer(era: string, command: string[], options: Options) {
     const bytes = { strayStdoutBytes, stderrBytes: Buffer.byteLength(stderr) };
     return { transcript, stderr, cleanup: { exitCode, signal, force, ...bytes } };
   }
-  return { request, notify, close, over };
+  return { request, notify, close, over, transcript };
 }
 
 /** Ends a process and what it started; on Windows, which has no such groups, the process alone. */
@@ -585,17 +585,17 @@ function withRuntime([file = '', ...args]: string[]): { command: string[]; shown
   return { command, shown: [name, relative('', file).replaceAll('\\', '/'), ...args] };
 }
 
-/** Tells one story. A name such as legacy-mixed is an era, and what ends the server's command. */
+/** Tells one story to a server of its own. */
 async function tell(name: string, options: Options): Promise<void> {
-  const [era = '', ...args] = name.split('-');
+  const [story, ...args] = STORIES[name] ?? [];
   const { command, shown } = withRuntime([...options.command, ...args]);
   say(`== ${NAME}: the ${name} story ==`, 1);
   say(`$ ${shown.join(' ')}`);
-  const server = await startServer(era, command, options).catch(({ message }: Error) =>
+  const server = await startServer(name, command, options).catch(({ message }: Error) =>
     leave(2, `Cannot start "${command[0]}" (${message}): is it installed, and on the PATH?`));
   // An answer that a story did not foresee must not bring down the whole program.
   const stumble = ({ message }: Error) => verdict('the whole story', false, 'no error', message);
-  await Promise.race([STORIES[name]?.(server), server.over]).catch(stumble);
+  await Promise.race([story?.(server), server.over]).catch(stumble);
   step('Say goodbye: stdin ends');
   const { transcript, cleanup, stderr } = await server.close();
   say('');

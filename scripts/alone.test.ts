@@ -4,12 +4,12 @@
  */
 
 import assert from 'node:assert/strict';
-import { copyFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import test, { type TestContext } from 'node:test';
 
 import {
-  type Outcome, isUnderTsx, listClients, listServers, makeTempFolder, runLine, runNode,
+  KIT, type Outcome, isUnderTsx, listClients, listServers, makeTempFolder, runLine, runNode,
   tsxArguments, withoutNodeWarnings,
 } from './testing.ts';
 
@@ -75,11 +75,18 @@ function checkRefusal({ code, stderr }: Outcome): void {
   assert.notEqual(code, 0);
 }
 
+/** Is it one of the kit's own folders, as a server's `Run:` line may name one? */
+function isFolder(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
+}
+
 async function checkServer(t: TestContext, kind: Kind, file: string): Promise<void> {
   const name = basename(file);
   const folder = makeFolder(t, kind, { [name]: file });
   const input = REQUESTS.map((request) => `${JSON.stringify(request)}\n`).join('');
-  const outcome = await runIn(folder, [name, ...runLine(file)], input);
+  const args = runLine(file);
+  for (const argument of args) if (isFolder(join(KIT, argument))) mkdirSync(join(folder, argument));
+  const outcome = await runIn(folder, [name, ...args], input);
   if (isRefused(kind)) return checkRefusal(outcome);
 
   assert.equal(withoutNodeWarnings(outcome.stderr), '');

@@ -6,21 +6,23 @@
  * It is plain JavaScript, and knows nothing of MCP, because it is started hundreds of times: Node
  * starts it in a quarter of the time that TypeScript takes.
  *
- * Run: node scripts/fake-server.mjs RECORDING DIARY DAMAGE [SCENARIO]
+ * Run: node scripts/fake-server.mjs RECORDING DIARY DAMAGE [SCENARIO | FOLDER…]
  *
  * RECORDING is a folder that a client wrote with --save. Into the folder DIARY go files whose names
  * begin with the ids of the processes that there were; PID.heard has what was said to this one.
- * SCENARIO is the last word of a story's name, which some clients add. Without arguments it lists
- * its damages.
+ * SCENARIO is the last word of a story's name, which some clients add. FOLDERs are added by a client
+ * that works in a temporary folder: its name, which was another one when the recording was made, is
+ * put in that one's place. Without arguments it lists its damages.
  */
 
 import { spawn } from 'node:child_process';
 import {
   appendFileSync, closeSync, readdirSync, readFileSync, writeFileSync, writeSync,
 } from 'node:fs';
-import { join } from 'node:path';
+import { basename, dirname, isAbsolute, join } from 'node:path';
 
-const [recording = '', diary = '', damage = '', scenario = ''] = process.argv.slice(2);
+const [recording = '', diary = '', damage = '', last = ''] = process.argv.slice(2);
+const [scenario, folder] = isAbsolute(last) ? ['', dirname(last)] : [last, ''];
 
 // ---------------------------------------------------------------------------------------------
 // The damages. Most concern the third answer, which every story has, with others around it.
@@ -337,11 +339,17 @@ const answers = new Map(); // the right lines, by the request's id
 function learn(opening) {
   for (const file of readdirSync(recording)) {
     if (!file.endsWith(`${scenario}.transcript.json`)) continue;
-    const messages = JSON.parse(readFileSync(join(recording, file), 'utf8'))
+    const messages = JSON.parse(inFolder(readFileSync(join(recording, file), 'utf8')))
       .map(({ from, line }) => ({ from, line, ...JSON.parse(line) }));
     if (messages[0].method !== opening.method) continue;
     for (const { from, id, line } of messages) if (from === 'server') answers.set(id, line);
   }
+}
+
+/** Puts the client's temporary folder in the place of the recorded one; mkdtemp ends both. */
+function inFolder(text) {
+  const name = basename(folder);
+  return name === '' ? text : text.replaceAll(RegExp(`${name.slice(0, -6)}\\w{6}`, 'g'), name);
 }
 
 function hear(text, right) {

@@ -50,6 +50,8 @@ export type Fault = {
   failsOnWindows?: string;
   /** What a user would see. */
   symptom: string;
+  /** It needs what Windows does not have, such as a FIFO. */
+  isPosix?: true;
   /** The client's deadline for an answer, in ms, where a fault makes it wait. */
   timeout?: number;
 };
@@ -1255,7 +1257,243 @@ const SNAPSHOT: Fault[] = faultsOf('servers/snapshot.ts', [
   },
 ]);
 
-export const FAULTS: Fault[] = [...ECHO, ...ECHO_CLIENT, ...NOTES, ...ATLAS, ...SNAPSHOT];
+const FILES: Fault[] = faultsOf('servers/files.ts', [
+  // --- The boundary: the classic mistakes ---
+  {
+    name: 'files-types-only',
+    find: '    if (!isBelowRoots(real)) return undefined;\n',
+    replace: '',
+    story: 'legacy',
+    fails: 'absolute, outside: isError',
+    symptom: 'The schema is satisfied, and whoever calls reads all that the server may read.',
+  },
+  {
+    name: 'files-starts-with',
+    find: '  return withEnd(real).startsWith(withEnd(root));',
+    replace: '  return real.startsWith(root);',
+    story: 'modern',
+    fails: 'a sibling that starts as the root: isError',
+    symptom: 'With /data shared, /data-private is shared too.',
+  },
+  {
+    name: 'files-checked-before-links',
+    find: '    if (!isBelowRoots(real)) return undefined;',
+    replace: '    if (!isBelowRoots(path) && !isBelowRoots(real)) return undefined;',
+    story: 'legacy',
+    fails: 'a link to a file outside: isError',
+    symptom: 'The path looks right, and the link at its end leads anywhere.',
+  },
+  {
+    name: 'files-decoded-twice',
+    find: '    return fileURLToPath(uri); // decodes, once',
+    replace: '    return decodeURIComponent(fileURLToPath(uri));',
+    story: 'modern',
+    fails: 'percent signs: the resource',
+    symptom: 'Files with a % in their name are lost, and %252e%252e becomes "..".',
+  },
+  {
+    name: 'files-leaks-real-path',
+    find: '  if (bytes === undefined) throw new ToolError(REFUSED);',
+    replace: `  if (bytes === undefined) {
+    const real = realpathSync.native(resolve(ROOTS[0] ?? '', path));
+    throw new ToolError('Outside of the roots: ' + real);
+  }`,
+    story: 'legacy',
+    fails: 'up and out: the text (contract of files)',
+    symptom: 'Each refusal tells where things lie, and which of them there are.',
+  },
+  {
+    name: 'files-from-working-directory',
+    find: "  return resolve(ROOTS[0] ?? '', path);",
+    replace: '  return resolve(path);',
+    story: 'legacy',
+    fails: 'relative to the first root: the tool',
+    symptom: 'It works when started by hand in the root, and never in a host.',
+  },
+  // --- More ways to be wrong about a path ---
+  {
+    name: 'files-tells-what-exists',
+    find: '  if (bytes === undefined) throw new ToolError(REFUSED);',
+    replace: `  if (bytes === undefined) {
+    const there = lstatSync(resolve(ROOTS[0] ?? '', path), { throwIfNoEntry: false });
+    throw new ToolError(there === undefined ? 'There is no such file' : REFUSED);
+  }`,
+    story: 'modern',
+    fails: 'up and out: the text (contract of files)',
+    symptom: 'Whoever asks learns which files there are outside, without reading one.',
+  },
+  {
+    name: 'files-follows-dot-dot',
+    find: "  if (path.split('/').includes('..')) return undefined;\n",
+    replace: '',
+    story: 'legacy',
+    fails: 'up, and in again (contract of files): isError',
+    symptom: 'What "link/.." means depends on who resolves it: two checks see two files.',
+  },
+  {
+    name: 'files-waits-for-fifo',
+    find: 'O_RDONLY | O_NOFOLLOW | O_NONBLOCK)',
+    replace: 'O_RDONLY | O_NOFOLLOW)',
+    story: 'legacy',
+    fails: 'response in time 69',
+    isPosix: true,
+    symptom: 'One path, and the server never answers anybody again.',
+    timeout: 1500,
+  },
+  {
+    name: 'files-reads-anything-open',
+    find: "  return kind === 'file' ? stats.isFile() : stats.isDirectory();",
+    replace: '  return stats !== undefined;',
+    story: 'modern',
+    fails: 'a FIFO: isError',
+    symptom: 'A folder is an internal error, a FIFO an empty file, a device without end.',
+  },
+  {
+    name: 'files-empty-path-is-root',
+    find: "  if (bytes === undefined) throw new ToolError(REFUSED);",
+    replace: "  if (bytes === undefined && path === '') return { content: [] };\n" +
+      '  if (bytes === undefined) throw new ToolError(REFUSED);',
+    story: 'legacy',
+    fails: 'an empty path: isError',
+    symptom: 'A model that leaves the path out is told that all went well.',
+  },
+  {
+    name: 'files-any-host',
+    find: " || host !== '' || pathname.startsWith('//')",
+    replace: '',
+    story: 'modern',
+    fails: 'a foreign host: the code',
+    symptom: 'On Windows the server asks another machine, and hands over its name and password.',
+  },
+  {
+    name: 'files-ignores-query',
+    find: '\\\\?#]|%2e',
+    replace: '\\\\]|%2e',
+    story: 'legacy',
+    fails: 'a query or a fragment: the code',
+    symptom: 'One file has many names, and a cache keeps it many times.',
+  },
+  {
+    name: 'files-encoded-dots',
+    find: '|%2e|%2f|%5c/i',
+    replace: '|%2f|%5c/i',
+    story: 'legacy',
+    fails: 'an encoded dot: the code',
+    symptom: 'A filter in front that looks for "greeting.txt" does not see it.',
+  },
+  {
+    name: 'files-lists-outside',
+    find: "    if (type === 'folder') yield* walk(path);",
+    replace: "    if (type === 'folder' || (type === 'link' && !isFile(path))) yield path;\n" +
+      "    else if (type === 'folder') yield* walk(path);",
+    story: 'modern',
+    fails: 'the files, and no others',
+    symptom: 'The host lists what nobody can read.',
+  },
+  {
+    name: 'files-second-root-only-listed',
+    find: '  return ROOTS.some((root) => isBelow(real, root));',
+    replace: "  return isBelow(real, ROOTS[0] ?? '');",
+    story: 'legacy',
+    fails: 'absolute, in the second root: the tool',
+    symptom: 'The operator names two folders, and half of the files cannot be read.',
+  },
+  {
+    name: 'files-root-not-resolved',
+    find: '      return realpathSync.native(folder);',
+    replace: '      return resolve(folder);',
+    story: 'modern',
+    fails: 'relative to the first root: the tool',
+    symptom: 'Where the root is a link, as /tmp is on macOS, nothing is ever found.',
+  },
+  // --- What is read ---
+  {
+    name: 'files-cuts-characters',
+    find: '  for (const { segment } of new Intl.Segmenter().segment(text)) {',
+    replace: "  for (const segment of text.split('')) {",
+    story: 'legacy',
+    fails: '100 characters, the last one whole',
+    symptom: 'A summary ends in half an emoji, which some JSON parsers refuse.',
+  },
+  {
+    name: 'files-reads-all',
+    find: '  const bytes = readFile(pathOfArgument(path), SUMMARY_LIMIT);',
+    replace: '  const bytes = readFile(pathOfArgument(path), Infinity);',
+    story: 'modern',
+    fails: '1 MiB is read at most (contract of files)',
+    symptom: 'To show a hundred characters of a log, the server reads gigabytes.',
+  },
+  {
+    name: 'files-guesses-text',
+    find: "{ fatal: true, ignoreBOM: true }",
+    replace: '{ ignoreBOM: true }',
+    story: 'legacy',
+    fails: 'no text: isError',
+    symptom: 'The model is shown a picture as rows of question marks.',
+  },
+  {
+    name: 'files-blob-as-text',
+    find: "bytes.toString('base64')",
+    replace: "bytes.toString('latin1')",
+    story: 'modern',
+    fails: 'no text: a blob',
+    symptom: 'The host cannot decode the picture, or shows another one.',
+  },
+  // --- What it says of itself ---
+  {
+    name: 'files-refusal-as-protocol-error',
+    find: '  if (bytes === undefined) throw new ToolError(REFUSED);',
+    replace: '  if (bytes === undefined) throw new RpcError(-32602, REFUSED);',
+    story: 'legacy',
+    fails: 'up and out: isError',
+    symptom: 'The model never sees why it failed; the host may think the server is broken.',
+  },
+  {
+    name: 'files-legacy-code',
+    find: "new RpcError(-32602, REFUSED, { uri });",
+    replace: 'new RpcError(-32002, REFUSED, { uri });',
+    story: 'modern',
+    fails: 'up and out: the code',
+    symptom: 'A modern host does not know the code, and reports a broken server.',
+  },
+  {
+    name: 'files-modern-code',
+    find: 'new RpcError(-32002, REFUSED)',
+    replace: 'new RpcError(-32602, REFUSED)',
+    story: 'legacy',
+    fails: 'up and out: the code',
+    symptom: 'A legacy host takes a missing file for a wrong request of its own.',
+  },
+  {
+    name: 'files-no-data',
+    find: "new RpcError(-32602, REFUSED, { uri });",
+    replace: 'new RpcError(-32602, REFUSED);',
+    story: 'modern',
+    fails: 'up and out: data.uri as it was sent',
+    symptom: 'With several reads under way, the log does not say which one failed.',
+  },
+  {
+    name: 'files-kept-for-ever',
+    find: "{ ...result, ttlMs: 0, cacheScope: 'private' }",
+    replace: "{ ...result, ttlMs: '0', cacheScope: 'private' }",
+    story: 'modern',
+    fails: 'resources/read: cache hints',
+    symptom: 'A client that trusts the hint compares a text with the time of day.',
+  },
+  {
+    name: 'files-root-by-caller',
+    find: '    if (name === SUMMARY_TOOL.name) return summarizeFile(args.path);',
+    replace: "    if (typeof args.path === 'string') ROOTS.push(args.path);\n" +
+      '    if (name === SUMMARY_TOOL.name) return summarizeFile(args.path);',
+    story: 'legacy',
+    fails: 'absolute, outside: isError',
+    symptom: 'Whoever calls decides what may be read.',
+  },
+]);
+
+export const FAULTS: Fault[] = [
+  ...ECHO, ...ECHO_CLIENT, ...NOTES, ...ATLAS, ...SNAPSHOT, ...FILES,
+];
 
 // ---------------------------------------------------------------------------------------------
 // One client's account of itself
@@ -1369,6 +1607,11 @@ function eraOf(story: string): string {
   return story.split('-')[0] ?? '';
 }
 
+/** Can this fault show itself on this system? */
+export function isPossible({ isPosix }: Fault): boolean {
+  return isPosix !== true || process.platform !== 'win32';
+}
+
 /** Says what is wrong with how a fault was noticed; nothing, if it was noticed as it should be. */
 export function judge(fault: Fault, run: Run): string[] {
   const { code, stdout, stderr, failed, left } = run;
@@ -1462,6 +1705,7 @@ export async function runFaults(
       return tell(`${pair}, unedited`, troubles, `all ${passed.length} checks pass`);
     });
     await doEach(faults, say, async (fault) => {
+      if (!isPossible(fault)) return [`NOTE  ${fault.name}: Windows has nothing like it`];
       try {
         const run = await runFault(fault, makeFolder(fault.name), isWhole);
         for (const check of run.failed) note(known, pairOf(fault), check, true);

@@ -289,7 +289,7 @@ for (const [path, part, most] of CEILINGS) {
 }
 
 test('other servers have no ceiling for the idea', () => {
-  const path = 'servers/files.ts';
+  const path = 'servers/other.ts';
   assert.deepEqual(checkKit({ [path]: program(path, codeLines(500)) }), []);
 });
 
@@ -303,6 +303,16 @@ test("a server's own regions do not count as plumbing; a client's do", () => {
   }));
   assert.equal(measure(server, files)?.below, BELOW + 1);
   assert.equal(measure(client, files)?.below, BELOW + 1 + 300);
+});
+
+test("a file's own regions do not count as its idea, or as its stories", () => {
+  const own = `// #region sandbox — of this program alone\n${codeLines(300)}\n// #endregion sandbox`;
+  for (const path of ['servers/files.ts', 'clients/files.ts']) {
+    const files = new Map(Object.entries({ ...goodKit(), [path]: program(path, own, NODE) }));
+    const without = new Map(Object.entries({ ...goodKit(), [path]: program(path, '', NODE) }));
+    assert.equal(measure(path, files)?.above, measure(path, without)?.above);
+    assert.ok((measure(path, files)?.above ?? 0) > 0);
+  }
 });
 
 test('comments and blank lines do not count, whatever looks like one does', () => {

@@ -5,8 +5,13 @@
  *
  * A server is not named here. What a case needs to know of one (its lists, its tools) comes as
  * `Facts`, which the runner reads from the server first; what the contract of a tool promises
- * stands in KNOWN_CALLS, by the tool's name.
+ * stands in TOOL_CONTRACTS, by the tool's name.
  */
+
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { KIT } from './testing.ts';
 
 // ---------------------------------------------------------------------------------------------
 // What a case is
@@ -344,14 +349,15 @@ export function isObject(value: unknown): value is JsonObject {
 }
 
 // ---------------------------------------------------------------------------------------------
-// The contracts of tools (CONTRACTS.md), by the tool's name
+// The contracts of tools, by the tool's name
 // ---------------------------------------------------------------------------------------------
 
 /** What is promised of one tool: arguments as JSON text, and what they give. */
 type ToolContract = {
   good: { args: string | undefined; text: string }[];
-  /** Refused with -32602 in legacy, where that is the contract; in modern a result with isError. */
+  /** Refused by a result with isError; in legacy with -32602, where that is the contract. */
   bad: { args: string | undefined; message: string }[];
+  refusesInLegacy: boolean;
 };
 
 const NOTES = [
@@ -373,6 +379,21 @@ function withInherited(members: string): string {
 
 const NO_TEXT = 'arguments.text must be a string';
 const NO_TAG = 'arguments.tag must be a string';
+const NO_PATH = 'arguments.path must be a string';
+const NOT_BELOW = 'Not found below the roots';
+const LESSONS = join(KIT, 'lessons');
+
+/** The first 100 characters of a file of the lessons. */
+function startOf(path: string): string {
+  return [...readFileSync(join(LESSONS, path), 'utf8')].slice(0, 100).join('');
+}
+
+/** The text of a list_files result for a folder of the lessons. */
+function entriesOf(path: string): string {
+  const entries = readdirSync(join(LESSONS, path), { withFileTypes: true });
+  const rows = entries.map((one) => ({ name: one.name, type: one.isFile() ? 'file' : 'folder' }));
+  return JSON.stringify(rows.sort((a, b) => (a.name < b.name ? -1 : 1)));
+}
 
 export const TOOL_CONTRACTS: Record<string, ToolContract> = {
   echo: {
@@ -389,6 +410,7 @@ export const TOOL_CONTRACTS: Record<string, ToolContract> = {
       ...[undefined, '{}', '{"Text":"hi"}', '{"__proto__":{"text":"hi"}}', withInherited('')]
         .map((args) => ({ args, message: NO_TEXT })),
     ],
+    refusesInLegacy: true,
   },
   notes_query: {
     good: [
@@ -400,6 +422,37 @@ export const TOOL_CONTRACTS: Record<string, ToolContract> = {
         .map((tag) => ({ args: JSON.stringify({ tag }), text: '[]' })),
     ],
     bad: NOT_STRINGS.map((tag) => ({ args: `{"tag":${tag}}`, message: NO_TAG })),
+    refusesInLegacy: true,
+  },
+  // The root is the kit's folder lessons.
+  read_file_summary: {
+    good: [
+      ...['README.md', './/GLOSSARY.md', '07-controls/./README.md']
+        .map((path) => ({ args: JSON.stringify({ path }), text: startOf(path) })),
+      { args: withInherited('"path":"GLOSSARY.md"'), text: startOf('GLOSSARY.md') },
+    ],
+    bad: [
+      ...NOT_STRINGS.map((path) => ({ args: `{"path":${path}}`, message: NO_PATH })),
+      ...[undefined, '{}', '{"__proto__":{"path":"README.md"}}', withInherited('')]
+        .map((args) => ({ args, message: NO_PATH })),
+      ...['', '.', '..', '../README.md', '/etc/passwd', 'no-such', '__proto__', 'a\0', '\ud800']
+        .map((path) => ({ args: JSON.stringify({ path }), message: NOT_BELOW })),
+    ],
+    refusesInLegacy: false,
+  },
+  list_files: {
+    good: [
+      ...[undefined, '{}', '{"path":"."}', '{"path":""}', '{"__proto__":{"path":"no-such"}}']
+        .map((args) => ({ args, text: entriesOf('.') })),
+      { args: '{"path":"07-controls"}', text: entriesOf('07-controls') },
+      { args: withInherited('"path":"./07-controls/"'), text: entriesOf('07-controls') },
+    ],
+    bad: [
+      ...NOT_STRINGS.map((path) => ({ args: `{"path":${path}}`, message: NO_PATH })),
+      ...['..', '../lessons', '/', 'README.md', 'no-such', 'toString', '\0', '07-controls/..']
+        .map((path) => ({ args: JSON.stringify({ path }), message: NOT_BELOW })),
+    ],
+    refusesInLegacy: false,
   },
 };
 
@@ -908,6 +961,12 @@ function bothEras(facts: Facts): RawCase[] {
   ];
 }
 
+/** The cache hints of a list: the usual ones, save where the list may change at any time. */
+function hintsOf({ serverInfo }: Facts, method: string): Record<string, Pattern> | undefined {
+  const mayChange = serverInfo.name === 'files-server' && method === 'resources/list';
+  return mayChange ? { ttlMs: 0, cacheScope: 'private' } : undefined;
+}
+
 function lists(facts: Facts): RawCase[] {
   return each(Object.entries(facts.lists), ([method, legacyList]) => {
     const items = { ...legacyList } as Record<string, Pattern>;
@@ -918,7 +977,8 @@ function lists(facts: Facts): RawCase[] {
       one(`${method} with more params`, 'session', legacy(1, method, { a: 1 }),
         ok(1, legacyResult(items))),
       // The same items in both eras, and no page after them.
-      one(`modern ${method}`, 'any', modern(1, method), ok(1, cacheable(facts, items))),
+      one(`modern ${method}`, 'any', modern(1, method),
+        ok(1, cacheable(facts, items, hintsOf(facts, method)))),
       ...each([...VALUES, '"MQ=="'], (value) => [
         one(`${method} with cursor ${value}`, 'session',
           cursor(value, legacy(1, method, { cursor: 0 })), err(1, -32602)),
@@ -960,7 +1020,7 @@ function tools(facts: Facts): RawCase[] {
       one(`${name} without params.name's right case`, 'session',
         call(false, JSON.stringify(name.toUpperCase())), err(1, -32602)),
     ]),
-    ...each(contracts, ([name, { good, bad }]) => [
+    ...each(contracts, ([name, { good, bad, refusesInLegacy }]) => [
       ...each(good, ({ args, text }) => {
         const content: Pattern = [{ type: 'text', text }];
         const shown = `${name} ${show(args)}`;
@@ -975,8 +1035,8 @@ function tools(facts: Facts): RawCase[] {
         const content: Pattern = [{ type: 'text', text: message }];
         const shown = `${name} ${show(args)}`;
         return [
-          one(shown, 'session', call(false, JSON.stringify(name), args),
-            err(1, -32602, { message })),
+          one(shown, 'session', call(false, JSON.stringify(name), args), refusesInLegacy
+            ? err(1, -32602, { message }) : ok(1, legacyResult({ content, isError: true }))),
           one(`modern ${shown}`, 'any', call(true, JSON.stringify(name), args),
             ok(1, uncacheable(facts, { content, isError: true }))),
         ];

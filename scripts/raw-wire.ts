@@ -5,13 +5,13 @@
  */
 
 import { spawn } from 'node:child_process';
-import type { ChildProcessWithoutNullStreams } from 'node:child_process';
+import type { ChildProcessWithoutNullStreams, StdioOptions } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import { isObject, show } from './raw-cases.ts';
 import type { Bytes } from './raw-cases.ts';
-import { withoutNodeWarnings } from './testing.ts';
+import { KIT, withoutNodeWarnings } from './testing.ts';
 
 /** The deadline for a message. It bounds a hang, and measures nothing. */
 export const DEADLINE_MS = 5_000;
@@ -87,7 +87,9 @@ export function startServer(server: Server, options: StartOptions = {}): Wire {
   const { NODE_TEST_CONTEXT: _, ...env } = process.env;
   const runtime = process.execArgv.filter((text) => !/^--(?:inspect|test)/.test(text));
   const command = [...runtime, server.file, ...server.args];
-  const child = spawn(process.execPath, command, { env, stdio: [stdin, stdout, 'pipe'] }) as
+  // A server's arguments may name folders of the kit.
+  const stdio: StdioOptions = [stdin, stdout, 'pipe'];
+  const child = spawn(process.execPath, command, { cwd: KIT, env, stdio }) as
     ChildProcessWithoutNullStreams; // stdin and stdout are null where a file stands for them
   running.add(child);
 

@@ -1,5 +1,5 @@
 /**
- * Replays the conversations of all four clients to them (scripts/replay.ts): whole, and damaged in
+ * Replays the conversations of all clients to them (scripts/replay.ts): whole, and damaged in
  * one place, which each client must notice at the check that the table of damages names. The
  * conversations are recorded here, afresh. Then what the player says where the two depart, and
  * where it is called wrongly.
@@ -23,6 +23,7 @@ const SCRIPT = join(KIT, 'scripts', 'replay.ts');
 // shows both eras, and that each of the others shows one is enough.
 const ERAS: Record<string, string[]> = {
   echo: ['legacy', 'modern'], notes: ['modern'], atlas: ['legacy'], snapshot: ['modern'],
+  files: ['legacy'],
 };
 const PAIRS = Object.keys(ERAS);
 

@@ -15,7 +15,10 @@
  * each message that comes in is compared with the record, as a value, and the server's lines that
  * followed it there are written, at once: the times in the record are not kept.
  *
- * Run: npx tsx scripts/replay.ts DIR [--damage NAME] [ENDING]
+ * A client that works in a temporary folder adds paths below it instead: the folder's name, which
+ * was another one when the record was made, is put in that one's place.
+ *
+ * Run: npx tsx scripts/replay.ts DIR [--damage NAME] [ENDING | PATH…]
  *
  * Exit code: 0 the record was played; 1 the damage early-exit; 2 called wrongly; 3 the client said
  * other than the record, or less, which stderr explains. Once a damage has struck, the client may
@@ -25,7 +28,7 @@
  */
 
 import { existsSync, readdirSync, readFileSync, realpathSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, dirname, isAbsolute, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { isDeepStrictEqual, parseArgs } from 'node:util';
 
@@ -322,7 +325,10 @@ function refuse(sentence: string): never {
   process.exit(2);
 }
 
-function readArguments(): { folder: string; ending: string; damage: Damage | undefined } {
+/** How this program was called; `place` is the client's temporary folder, if it has one. */
+type Call = { folder: string; ending: string; place: string; damage: Damage | undefined };
+
+function readArguments(): Call {
   let call;
   try {
     const options = { damage: { type: 'string' }, help: { type: 'boolean' } } as const;
@@ -331,7 +337,9 @@ function readArguments(): { folder: string; ending: string; damage: Damage | und
     return refuse((error as Error).message.replace(/\. [^]*/, '.'));
   }
   const { damage: name, help } = call.values;
-  const [folder, ending = '', ...rest] = call.positionals;
+  const [folder, ...rest] = call.positionals;
+  const paths = rest.filter((word) => isAbsolute(word));
+  const [ending = '', ...more] = rest.filter((word) => !isAbsolute(word));
   const names = Object.keys(DAMAGES);
   if (help) {
     const rows = Object.entries(DAMAGES).map(([name, { what }]) => `  ${name.padEnd(20)} ${what}`);
@@ -339,15 +347,16 @@ function readArguments(): { folder: string; ending: string; damage: Damage | und
     process.exit(0);
   }
   if (folder === undefined) refuse('There is no DIR: which record shall be played?');
-  if (rest.length > 0) refuse(`After DIR comes at most the ENDING of a story, not: ${rest}`);
+  if (more.length > 0) refuse(`After DIR comes at most the ENDING of a story, not: ${more}`);
   if (name !== undefined && !Object.hasOwn(DAMAGES, name)) {
     refuse(`There is no damage "${name}". There are: ${names.join(', ')}.`);
   }
-  return { folder, ending, damage: name === undefined ? undefined : DAMAGES[name] };
+  const place = paths[0] === undefined ? '' : dirname(paths[0]);
+  return { folder, ending, place, damage: name === undefined ? undefined : DAMAGES[name] };
 }
 
 /** Reads the records whose names end as asked; ends this program where there is none. */
-function readTranscripts(folder: string, ending: string): Transcript[] {
+function readTranscripts({ folder, ending, place }: Call): Transcript[] {
   if (!existsSync(folder) || !statSync(folder).isDirectory()) {
     refuse(`There is no folder ${folder}: record it with npx tsx clients/NAME.ts --save ${folder}`);
   }
@@ -361,7 +370,7 @@ function readTranscripts(folder: string, ending: string): Transcript[] {
     refuse(`${folder} has no record of a story that ends in -${ending}: ${files.join(', ')}`);
   }
   return wanted.map((file) => {
-    const entries = parse(readFileSync(join(folder, file), 'utf8'));
+    const entries = parse(inPlace(readFileSync(join(folder, file), 'utf8'), place));
     if (!Array.isArray(entries) || !entries.every(isEntry)) {
       refuse(`${join(folder, file)} is no transcript. What --save writes is an array of ` +
         '{"from": "client" or "server", "line": "…"}: record it afresh.');
@@ -370,14 +379,20 @@ function readTranscripts(folder: string, ending: string): Transcript[] {
   });
 }
 
+/** Puts the client's temporary folder in the place of the recorded one; mkdtemp ends both. */
+function inPlace(record: string, place: string): string {
+  const name = basename(place);
+  return name === '' ? record : record.replaceAll(RegExp(`${name.slice(0, -6)}\\w{6}`, 'g'), name);
+}
+
 function isEntry(value: unknown): value is Entry {
   const { from, line } = Object(value);
   return (from === 'client' || from === 'server') && typeof line === 'string';
 }
 
 function main(): void {
-  const { folder, ending, damage } = readArguments();
-  const player = makePlayer(readTranscripts(folder, ending), damage, {
+  const call = readArguments();
+  const player = makePlayer(readTranscripts(call), call.damage, {
     write: (text) => process.stdout.write(text),
     explain: (text) => console.error(text),
     // With stdin gone nothing keeps this process alive, and what was written still goes out.

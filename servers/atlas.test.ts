@@ -1,7 +1,7 @@
 /**
  * What the story of clients/atlas.ts does not ask of servers/atlas.ts: every spelling that the
  * normalisation of a URI lets in or keeps out, prompts with odd arguments, and the wording that
- * CONTRACTS.md fixes but a client in any language cannot judge.
+ * its contract fixes but a client in any language cannot judge.
  */
 
 import assert from 'node:assert/strict';

@@ -9,8 +9,12 @@
  * SPDX-License-Identifier: MIT
  */
 
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+
 import {
-  type Era, type JsonObject, type Pattern, isObject, mismatch, optional,
+  type Era, type JsonObject, type Pattern, isObject, KIT, mismatch, optional,
 } from './judging.ts';
 
 /** A result with exactly these members, or an error with this code, message and data. */
@@ -375,6 +379,60 @@ function expiredSteps(): Step[] {
 }
 
 // ---------------------------------------------------------------------------------------------
+// files, with the folder of the lessons for its root
+// ---------------------------------------------------------------------------------------------
+
+const LESSONS = join(KIT, 'lessons');
+const REFUSED = 'Not found below the roots';
+const lessonUri = (path: string) => `${pathToFileURL(LESSONS).href}/${path}`;
+
+function filesSteps(): Step[] {
+  const path = { type: 'string', description: DESCRIPTION };
+  const schema = (required: JsonObject) => ({ type: 'object', properties: { path }, ...required });
+  const tools: Pattern = [
+    { name: 'read_file_summary', inputSchema: schema({ required: ['path'] }) },
+    { name: 'list_files', inputSchema: schema({}) },
+  ].map((tool) => ({ ...tool, description: DESCRIPTION }));
+  const call = (name: string, args: JsonObject): [string, JsonObject] =>
+    ['tools/call', { name, arguments: args }];
+  const fails = (label: string, name: string, args: JsonObject, text: string) => gives(
+    label, ...call(name, args), { content: [{ type: 'text', text }], isError: true });
+  const readme = readFileSync(join(LESSONS, 'README.md'), 'utf8');
+  const uri = lessonUri('README.md');
+  const isListed = (value: unknown) => Array.isArray(value) &&
+    value.some((one) => isObject(one) && one.uri === uri && one.name === 'README.md') &&
+    value.every((one) => isObject(one) && String(one.uri).startsWith(lessonUri('')));
+  const hasReadme = (text: unknown) =>
+    String(text).includes('{"name":"README.md","type":"file"}');
+  const template = { uriTemplate: lessonUri('{+path}'), name: 'file', description: DESCRIPTION };
+  const lost = ['../README.md', '%2e%2e/README.md', '..%2fREADME.md', 'no-such.md', 'README.md?']
+    .map(lessonUri).concat('file:///etc/passwd', 'https://files.example.invalid/README.md')
+    .map((other) => refuses(`no file ${other}`, ['resources/read', { uri: other }], -32002,
+      REFUSED, { code: -32602, data: { uri: other } }));
+  return [
+    seen(gives('tools/list', 'tools/list', {}, { tools })),
+    seen(gives('a summary', ...call('read_file_summary', { path: 'README.md' }),
+      block([...readme].slice(0, 100).join('')))),
+    seen(gives('a folder', ...call('list_files', {}),
+      { content: [{ type: 'text', text: hasReadme }] })),
+    seen(fails('a path that leads out', 'read_file_summary', { path: '../README.md' }, REFUSED)),
+    fails('another path that leads out', 'list_files', { path: '/' }, REFUSED),
+    fails('a path that is no string', 'list_files', { path: 7 }, 'arguments.path must be a string'),
+    fails('no path at all', 'read_file_summary', {}, 'arguments.path must be a string'),
+    refuses('an unknown tool', ['tools/call', { name: 'echo' }], -32602, 'Unknown tool: echo'),
+    seen(gives('resources/list', 'resources/list', {}, { resources: isListed })),
+    seen(gives('resources/templates/list', 'resources/templates/list', {},
+      { resourceTemplates: [template] })),
+    seen(gives('the resource', 'resources/read', { uri },
+      { contents: [{ uri, mimeType: MARKDOWN, text: readme }] })),
+    ...lost.map((step, index) => (index === 0 ? seen(step) : step)),
+    noSuchMethod('prompts/list'),
+    ...common('tools/list'),
+    refuses('a cursor for resources', ['resources/list', { cursor: 'page 2' }], -32602, /cursor/),
+  ];
+}
+
+// ---------------------------------------------------------------------------------------------
 
 export const CONTRACTS: Contract[] = [
   {
@@ -398,6 +456,11 @@ export const CONTRACTS: Contract[] = [
     serverInfo: { name: 'snapshot-fixture', version: '1.0' },
     capabilities: { resources: {}, prompts: {} },
   })),
+  {
+    name: 'files', server: 'files', args: [LESSONS], steps: filesSteps,
+    serverInfo: { name: 'files-server', version: '1.0.0' },
+    capabilities: { tools: {}, resources: {} },
+  },
 ];
 
 // What the modern era adds to a result. The SDKs hide some of it from their callers; the schemas
