@@ -14,27 +14,9 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
+import { parsePage } from './lessons.ts';
+
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..');
-
-/** A fence of a Markdown page: its label, what is in it, and the line where it starts. */
-export type Fence = { label: string; body: string; line: number };
-
-/** Finds the fences of a Markdown page, in order. */
-export function fences(page: string): Fence[] {
-  const found: Fence[] = [];
-  let open: Fence | undefined;
-  for (const [index, text] of page.split('\n').entries()) {
-    if (!text.startsWith('```')) {
-      if (open) open.body += `${text}\n`;
-    } else if (open) {
-      found.push(open);
-      open = undefined;
-    } else {
-      open = { label: text.slice(3).trim(), body: '', line: index + 1 };
-    }
-  }
-  return found;
-}
 
 /** Says whether an output is as a page shows it: `…` there stands for anything, lines included. */
 export function isAsShown(output: string, shown: string): boolean {
@@ -62,15 +44,16 @@ function main(): void {
   try {
     const cloned = spawnSync('git', ['clone', '--quiet', ROOT, clone], { encoding: 'utf8' });
     if (cloned.status !== 0) throw new Error(`git clone failed: ${cloned.stderr}`);
-    const all = fences(readFileSync(join(clone, 'README.md'), 'utf8'));
-    for (const [index, { label, body, line }] of all.entries()) {
+    const readme = readFileSync(join(clone, 'README.md'), 'utf8');
+    const { fences } = parsePage('README.md', readme).page;
+    for (const [index, { label, lines, line }] of fences.entries()) {
       // The tests ran before this, in the caller's own folder; what is left of it is the install.
       const isTests = label === 'sh not-run: the tests themselves';
       if (label !== 'sh' && !isTests) continue;
-      for (const command of isTests ? ['npm ci'] : body.trim().split('\n')) {
+      for (const command of isTests ? ['npm ci'] : lines) {
         const { status, stdout, stderr } = run(command, clone);
-        const next = all[index + 1];
-        const isRight = next?.label !== 'text' || isAsShown(stdout, next.body);
+        const next = fences[index + 1];
+        const isRight = next?.label !== 'text' || isAsShown(stdout, next.lines.join('\n'));
         const verdict = status === 0 && isRight ? 'PASS' : 'FAIL';
         console.log(`${verdict}  README.md:${line}  ${command}`);
         if (verdict === 'PASS') continue;

@@ -2,6 +2,7 @@
  * Judge: the command line of the MCP Inspector asks every server of the kit, in both eras: what it
  * says of itself, every list, and of each kind of request at least one. Each question is a process
  * of its own. It needs a newer Node than the kit: the one from the npm package `node` runs it.
+ * Each server is also started as scripts/host-config.ts has it configured.
  *
  * What the Inspector cannot ask, by its own `--help` and messages (2.12.0): `ping`,
  * `server/discover` on its own, methods that it does not know, a second page, or a tool that is not
@@ -11,7 +12,7 @@
  * SPDX-License-Identifier: MIT
  */
 
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import {
@@ -19,7 +20,8 @@ import {
 } from './contracts.ts';
 import {
   type Era, type JsonObject, type Pattern, type Stand, type Verdict,
-  freshFolder, INTEROP, inPairs, isJudged, isObject, mismatch, nodeOf, readRecords, run, serverFile,
+  freshFolder, INTEROP, inPairs, isJudged, isObject, KIT, mismatch, nodeOf, readRecords, run,
+  RUNTIME_ARGUMENTS, serverFile,
 } from './judging.ts';
 
 const NODE = 'node24';
@@ -99,6 +101,28 @@ function mismatchOfAnswer(step: Step, era: Era, answer: JsonObject, error: unkno
     mismatch(expected.message, isObject(answer.error) ? answer.error.message : answer);
 }
 
+/** Lets the Inspector start a server by the configuration that the kit prints for it. */
+async function askByConfig(verdict: Verdict, folder: string, contract: Contract): Promise<void> {
+  const { name, server, args, serverInfo, capabilities } = contract;
+  const script = join(KIT, 'scripts', 'host-config.ts');
+  const printed = await run(
+    process.execPath, [...RUNTIME_ARGUMENTS, script, 'inspector', server, ...args]);
+  const file = join(folder, `${name}.json`);
+  writeFileSync(file, printed.stdout);
+  const options = ['--method', 'initialize', '--format', 'json', '--quiet'];
+  const outcome = await run(
+    nodeOf(NODE), [SCRIPT, '--cli', '--config', file, '--server', server, ...options],
+    { cwd: folder });
+  const answer: unknown = parse(outcome.stdout.trim().split('\n')[0] ?? '');
+  // Without a word about the era, in the file or beside it, the Inspector speaks legacy.
+  const protocolVersion = '2025-11-25';
+  const hello: Pattern = { result: { serverInfo, protocolVersion, capabilities } };
+  const came = outcome.stdout + outcome.stderr + printed.stderr;
+  verdict.check(
+    `the printed configuration of ${name}`,
+    isObject(answer) ? mismatch(hello, answer) : `no JSON: ${came}`);
+}
+
 export async function judge(stand: Stand, verdict: Verdict): Promise<void> {
   const folder = freshFolder(stand, 'inspector');
   let questions = 0;
@@ -124,5 +148,11 @@ export async function judge(stand: Stand, verdict: Verdict): Promise<void> {
     }
   }));
   await inPairs(jobs);
+  // An edited copy is elsewhere, and no name in the kit.
+  const configs = join(folder, 'configs');
+  mkdirSync(configs);
+  const configured = stand.isEdited ? [] : contracts;
+  await inPairs(configured.map((contract) => () => askByConfig(verdict, configs, contract)));
+  questions += configured.length;
   verdict.counted = `${questions} questions, each a process of its own`;
 }

@@ -26,7 +26,7 @@ import {
 } from './judging.ts';
 
 // What the servers have no part in.
-const WITHOUT_SERVERS = ['types', 'sdk-servers'];
+const WITHOUT_SERVERS = ['types', 'sdk-servers', 'foreign', 'tapped'];
 
 /** Who is asked, in this order. The schemas come last: they judge what the others recorded. */
 const JUDGES: Record<string, () => Promise<Judge>> = {
@@ -35,6 +35,8 @@ const JUDGES: Record<string, () => Promise<Judge>> = {
   'sdk-servers': async () => (await import('./sdk-servers.ts')).judge,
   'inspector': async () => (await import('./inspector.ts')).judge,
   'runtimes': async () => (await import('./runtimes.ts')).judge,
+  'foreign': async () => (await import('./foreign.ts')).judge,
+  'tapped': async () => (await import('./tapped.ts')).judge,
   'schemas': async () => (await import('./schemas.ts')).judge,
 };
 
