@@ -3,15 +3,15 @@
  *
  * Each path that is asked for here is a string, so each is right by the schema. Some lead to bait:
  * files that nobody meant to share. The client lays it out in a sandbox, a new temporary folder,
- * asks for it in every way that people have found, and then searches all that the server said.
+ * asks for it in many ways that people have found, and then searches all that the server said.
  *
  * Run: npx tsx clients/files.ts
  * Your own server: npx tsx clients/files.ts -- COMMAND ARGS…
  * (The two roots, folders of the sandbox, are added to the command as its last arguments.)
  *
  * It proves that none of these ways leads to the bait, in either era over stdio. It does not prove
- * that there is no other way, that a path holds while somebody moves folders about at the same
- * time, nor that what is below the roots should be read by whoever asks.
+ * that there is no other way (a hard link is one), that a path holds while somebody moves folders
+ * about at the same time, nor that what is below the roots should be read by whoever asks.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -35,14 +35,14 @@ import { isDeepStrictEqual, parseArgs } from 'node:util';
 const NAME = 'files';
 
 // #region sandbox — what lies inside, what is bait, and the ways that are tried; files' own
-// What the sandbox holds. Two folders of it are roots; what is outside of them is bait.
+// What the sandbox holds. `root` and `annex` are the roots; what is outside of them is bait.
 const BAIT = 'Bait: whoever reads this has crossed the boundary.\n';
 const PICTURE = Buffer.from('89504e470d0a1a0a', 'hex'); // how each PNG begins
 const FILES: Record<string, string | Buffer> = {
   'root/greeting.txt': 'Hello from inside.\n',
   'root/docs/inner.txt': 'One folder down.\n',
   'root/two words.txt': 'A name with a space.\n',
-  'root/100%25.txt': 'A name with percent signs, which one decoding leaves alone.\n',
+  'root/100%25.txt': 'A name with a percent sign, which one decoding too many would change.\n',
   'root/c#.txt': 'A name with a hash.\n',
   'root/你好.txt': 'A Chinese name.\n',
   'root/long.txt': `${'x'.repeat(99)}😀 and more`,
@@ -53,8 +53,10 @@ const FILES: Record<string, string | Buffer> = {
   'outside/bait.txt': BAIT,
   'outside/never-asked-for.txt': BAIT,
 };
+// The links: where each lies, and what it leads to, seen from there.
 const LINKS: Record<string, string> = {
   'door': 'root', // the root as the server gets it
+  'way-in': 'root', // the same, from where nobody shares anything
   'root/inner-link.txt': 'docs/inner.txt',
   'root/inner-folder': 'docs',
   'root/link.txt': '../outside/bait.txt',
@@ -70,16 +72,22 @@ const NOT_MADE: string[] = []; // what this system, or this user, cannot make
 const SANDBOX = makeSandbox();
 const inSandbox = (path: string) => join(SANDBOX, path);
 const uriOf = (path: string, from = SANDBOX) => pathToFileURL(resolve(from, path)).href;
-const ROOT = uriOf('root');
+const ROOT_URI = uriOf('root');
 const ROOTS = [inSandbox(NOT_MADE.includes('door') ? 'root' : 'door'), inSandbox('annex')];
-const LEAKS = [
-  BAIT.slice(0, 30), Buffer.from(BAIT.slice(0, 30)).toString('base64'), 'never-asked-for',
-];
+// What must not be in anything that the server says: the first bytes of the bait, as text and as
+// base64 (of six bytes, since three make four characters), and a name that no request has in it.
+const LEAKS = ['Bait: ', Buffer.from('Bait: ').toString('base64'), 'never-asked-for'];
+
+// What the server must say of all this. It is written out here, and never learned from it.
+const TOOLS = [['read_file_summary', 'string'], ['list_files', 'string']];
+const TEMPLATE = `${ROOT_URI}/{+path}`;
+const DOCS = '[{"name":"inner.txt","type":"file"}]';
+const REFUSED = 'Not found below the roots';
+const REFUSAL = [{ type: 'text', text: REFUSED }];
 
 /** Lays out the sandbox, in a new folder that goes when this program ends. */
 function makeSandbox(): string {
-  // The real path, because on some systems the temporary folder is itself a link.
-  const folder = mkdtempSync(join(realpathSync(tmpdir()), 'mcp-by-hand-files-'));
+  const folder = makeTempFolder();
   process.on('exit', () => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));
   for (const [path, content] of Object.entries(FILES)) {
     mkdirSync(dirname(join(folder, path)), { recursive: true });
@@ -92,9 +100,20 @@ function makeSandbox(): string {
       NOT_MADE.push(path); // Windows asks for a right to make links
     }
   }
-  // Node has no call for it, and Windows has no FIFOs in folders.
+  // A FIFO: Node cannot make one, and Windows has none in folders.
   if (spawnSync('mkfifo', [join(folder, 'root/pipe')]).status !== 0) NOT_MADE.push('root/pipe');
   return folder;
+}
+
+/** Makes an empty folder; ends this program where that cannot be. */
+function makeTempFolder(): string {
+  try {
+    // The real path, because on some systems the temporary folder is itself a link.
+    return mkdtempSync(join(realpathSync(tmpdir()), 'mcp-by-hand-files-'));
+  } catch {
+    console.error(`The bait needs a temporary folder, and none can be made in ${tmpdir()}.`);
+    process.exit(2);
+  }
 }
 
 // What is inside: how it is asked for, and the file that must come.
@@ -120,7 +139,8 @@ const STARTS: Record<string, [path: string, start: string]> = {
   '1 MiB is read at most (contract of files)': ['large.txt', 'x'.repeat(100)], // then comes no text
 };
 
-// Not all of it can be tried everywhere: a path on Windows needs a drive, which the rule refuses.
+// Not all of it can be tried everywhere: an absolute path on Windows has a drive, which this
+// server refuses by rule.
 const INSIDE = Object.entries(GOOD_PATHS).filter(([, [path]]) =>
   !NOT_MADE.some((name) => path.startsWith(name.replace('root/', ''))) &&
   !(process.platform === 'win32' && isAbsolute(path)));
@@ -136,9 +156,10 @@ const BAD_PATHS: Record<string, string[]> = {
     '../outside/bait.txt', './../outside/bait.txt', 'docs/../../outside/bait.txt',
     '..//outside//bait.txt', 'docs/./../../outside/bait.txt', '../outside/not-there.txt',
     `${SANDBOX}/root/../outside/bait.txt`, '../../../../../../../../../../etc/passwd', '..',
-    'docs/..',
   ],
-  'up, and in again (contract of files)': ['docs/../greeting.txt', '../root/greeting.txt'],
+  'up, and in again (contract of files)': [
+    'docs/../greeting.txt', '../root/greeting.txt', 'docs/..',
+  ],
   'absolute, outside': [inSandbox('outside/bait.txt'), '/etc/passwd', '/', SANDBOX],
   'a sibling that starts as the root': [inSandbox('root-private/bait.txt')],
   'a link to a file outside': ['link.txt', inSandbox('door/link.txt')],
@@ -146,6 +167,7 @@ const BAD_PATHS: Record<string, string[]> = {
   'a chain of links': ['chain.txt'],
   'a loop of links': ['loop', 'loop/greeting.txt'],
   'a link to nothing outside': ['dangling'],
+  'a link outside that leads in (contract of files)': [inSandbox('way-in/greeting.txt')],
   'an encoded dot or slash': ['%2e%2e/outside/bait.txt', '..%2foutside%2fbait.txt'],
   'a dot or slash encoded twice': ['%252e%252e%252foutside%252fbait.txt'],
   'NUL': ['greeting.txt\0', 'greeting.txt\0.png', '../outside/bait.txt\0', '\0'],
@@ -153,10 +175,13 @@ const BAD_PATHS: Record<string, string[]> = {
   'a FIFO': ['pipe'],
   'a directory as a file': ['docs', '.', 'inner-folder', 'folder'],
   'backslashes': ['..\\outside\\bait.txt', 'docs\\..\\..\\outside\\bait.txt'],
-  'drives and hosts': ['C:\\Windows\\win.ini', 'C:greeting.txt', '\\\\files.example.invalid\\a'],
-  'an empty path': ['', ' '],
-  'not there': ['not-there.txt', 'greeting.txt/more', '~/bait.txt', 'x'.repeat(300)],
-  'a URI as a path': [uriOf('outside/bait.txt'), `${ROOT}/greeting.txt`],
+  'drives and hosts': [
+    'C:\\Windows\\win.ini', 'C:greeting.txt', '\\\\files.example.invalid\\a',
+    '//files.example.invalid/a',
+  ],
+  'an empty path': [''],
+  'not there': ['not-there.txt', ' ', 'greeting.txt/more', '~/bait.txt', 'x'.repeat(300)],
+  'a URI as a path (contract of files)': [uriOf('outside/bait.txt'), `${ROOT_URI}/greeting.txt`],
 };
 const BAD_FOLDERS = [
   '..', '../outside', inSandbox('outside'), 'folder', 'up', '/', inSandbox('root-private'), 'loop',
@@ -164,39 +189,47 @@ const BAD_FOLDERS = [
 ];
 const BAD_URIS: Record<string, string[]> = {
   'up and out': [
-    `${ROOT}/../outside/bait.txt`, `${ROOT}/docs/../../outside/bait.txt`,
-    `${ROOT}/.\t./outside/bait.txt`, `${ROOT}/.\n./outside/bait.txt`,
+    `${ROOT_URI}/../outside/bait.txt`, `${ROOT_URI}/docs/../../outside/bait.txt`,
+    `${ROOT_URI}/.\t./outside/bait.txt`, `${ROOT_URI}/.\n./outside/bait.txt`,
   ],
-  'up, and in again (contract of files)': [`${ROOT}/docs/../greeting.txt`],
+  'up, and in again (contract of files)': [`${ROOT_URI}/docs/../greeting.txt`],
   'outside': [uriOf('outside/bait.txt'), 'file:///etc/passwd', 'file:///', 'file:'],
   'a sibling that starts as the root': [uriOf('root-private/bait.txt')],
   'links that lead outside': [
-    `${ROOT}/link.txt`, `${ROOT}/folder/bait.txt`, `${ROOT}/chain.txt`, `${ROOT}/loop`,
-    `${ROOT}/dangling`, `${ROOT}/up/outside/bait.txt`,
+    `${ROOT_URI}/link.txt`, `${ROOT_URI}/folder/bait.txt`, `${ROOT_URI}/chain.txt`,
+    `${ROOT_URI}/loop`, `${ROOT_URI}/dangling`, `${ROOT_URI}/up/outside/bait.txt`,
   ],
-  'an encoded dot': [
-    `${ROOT}/%2e%2e/outside/bait.txt`, `${ROOT}/%2E./outside/bait.txt`, `${ROOT}/greeting%2etxt`,
+  'a link outside that leads in (contract of files)': [uriOf('way-in/greeting.txt')],
+  'an encoded dot (contract of files)': [
+    `${ROOT_URI}/%2e%2e/outside/bait.txt`, `${ROOT_URI}/%2E./outside/bait.txt`,
+    `${ROOT_URI}/greeting%2etxt`,
   ],
-  'an encoded slash or backslash': [
-    `${ROOT}/..%2foutside%2fbait.txt`, `${ROOT}/docs%2Finner.txt`, `${ROOT}/..%5coutside`,
+  'an encoded slash or backslash (contract of files)': [
+    `${ROOT_URI}/..%2foutside%2fbait.txt`, `${ROOT_URI}/docs%2Finner.txt`,
+    `${ROOT_URI}/..%5coutside`,
   ],
   'a dot or slash encoded twice': [
-    `${ROOT}/%252e%252e/outside/bait.txt`, `${ROOT}/..%252foutside%252fbait.txt`,
+    `${ROOT_URI}/%252e%252e/outside/bait.txt`, `${ROOT_URI}/..%252foutside%252fbait.txt`,
   ],
-  'NUL, and what is no encoding': [`${ROOT}/greeting.txt%00`, `${ROOT}/\0`, `${ROOT}/%zz`],
-  'a device and a FIFO': ['file:///dev/zero', `${ROOT}/device`, `${ROOT}/pipe`],
-  'a directory as a file': [ROOT, `${ROOT}/`, `${ROOT}/docs`],
+  'NUL, and what is no encoding': [
+    `${ROOT_URI}/greeting.txt%00`, `${ROOT_URI}/\0`, `${ROOT_URI}/%zz`,
+  ],
+  'a device and a FIFO': ['file:///dev/zero', `${ROOT_URI}/device`, `${ROOT_URI}/pipe`],
+  'a directory as a file': [ROOT_URI, `${ROOT_URI}/`, `${ROOT_URI}/docs`],
   'a foreign host': [
-    ROOT.replace('file://', 'file://files.example.invalid').concat('/greeting.txt'),
-    `${ROOT.replace('file://', 'file:////')}/greeting.txt`,
+    ROOT_URI.replace('file://', 'file://files.example.invalid').concat('/greeting.txt'),
+    `${ROOT_URI.replace('file://', 'file:////')}/greeting.txt`,
   ],
-  'backslashes and drives': [`${ROOT}\\..\\outside\\bait.txt`, 'file:///C:/Windows/win.ini'],
-  'a query or a fragment': [`${ROOT}/greeting.txt?`, `${ROOT}/greeting.txt#1`],
+  'backslashes and drives': [`${ROOT_URI}\\..\\outside\\bait.txt`, 'file:///C:/Windows/win.ini'],
+  'a query, a fragment, a space (contract of files)': [
+    `${ROOT_URI}/greeting.txt?`, `${ROOT_URI}/greeting.txt#1`, ` ${ROOT_URI}/greeting.txt`,
+    `${ROOT_URI}/greeting.txt `,
+  ],
   'another scheme, or none': [
     'https://files.example.invalid/greeting.txt', 'greeting.txt', '',
     inSandbox('root/greeting.txt'),
   ],
-  'not there': [`${ROOT}/not-there.txt`, `${ROOT}/greeting.txt/more`],
+  'not there': [`${ROOT_URI}/not-there.txt`, `${ROOT_URI}/greeting.txt/more`],
 };
 // #endregion sandbox
 
@@ -211,9 +244,7 @@ const META = {
   'io.modelcontextprotocol/clientCapabilities': {},
 };
 
-// What the server must say. It is written out here, and never learned from the server.
 const SERVER_INFO = { name: 'files-server', version: '1.0.0' };
-const REFUSED = 'Not found below the roots';
 
 async function legacyStory(server: Server): Promise<void> {
   step('Shake hands: this server offers tools and resources');
@@ -246,14 +277,13 @@ type Talk = { server: Server; era: 'legacy' | 'modern' };
 
 /** Both stories from here on: only the codes, and what a result says of itself, differ. */
 async function lookAround(talk: Talk): Promise<void> {
-  if (NOT_MADE.length > 0) say(`NOTE  what cannot be made here is not tried: ${NOT_MADE}`);
+  if (NOT_MADE.length > 0) say(`NOTE  not made, so that a refusal proves nothing: ${NOT_MADE}`);
   step('List the tools: their schemas say that a path is a string, and can say no more');
   const offer = await ask(talk, 'tools/list');
   checkResult(talk, 'tools/list', offer, 'cacheable');
   const tools = [at(offer, 'result', 'tools')].flat().map((tool) => (
     [at(tool, 'name'), at(tool, 'inputSchema', 'properties', 'path', 'type')]));
-  const expected = [['read_file_summary', 'string'], ['list_files', 'string']];
-  check('the tools (contract of files)', tools, expected);
+  check('the tools (contract of files)', tools, TOOLS);
 
   step('Read what is inside, by both doors: each path leads to a file below a root');
   for (const [label, [path, file]] of INSIDE) {
@@ -272,13 +302,12 @@ async function lookAround(talk: Talk): Promise<void> {
   const summary = await call(talk, 'read_file_summary', 'picture.png');
   check('no text: isError', at(summary, 'result', 'isError'), true);
   checkResult(talk, 'tools/call', summary);
-  const read = await ask(talk, 'resources/read', { uri: `${ROOT}/picture.png` });
+  const read = await ask(talk, 'resources/read', { uri: `${ROOT_URI}/picture.png` });
   check('no text: a blob', at(read, 'result', 'contents', 0, 'blob'), PICTURE.toString('base64'));
   checkResult(talk, 'resources/read', read, 'cacheable');
 
   step('List folders: names and kinds, and not where a link leads');
-  const folder = await call(talk, 'list_files', 'docs');
-  check('a folder (contract of files)', textOf(folder), '[{"name":"inner.txt","type":"file"}]');
+  check('a folder (contract of files)', textOf(await call(talk, 'list_files', 'docs')), DOCS);
   const top = textOf(await call(talk, 'list_files'));
   verdict('no path: the first root', String(top).includes('greeting.txt'), 'its files', top);
 
@@ -295,6 +324,7 @@ async function lookAround(talk: Talk): Promise<void> {
       check(`${label}: the code`, error?.code, talk.era === 'legacy' ? -32002 : -32602);
       check(`${label}: the message (contract of files)`, error?.message, REFUSED);
       if (talk.era === 'modern') check(`${label}: data.uri as it was sent`, error?.data, { uri });
+      else check(`${label}: no data (contract of files)`, error?.data, undefined);
     }
   }
 
@@ -302,10 +332,9 @@ async function lookAround(talk: Talk): Promise<void> {
   const list = await ask(talk, 'resources/list');
   checkResult(talk, 'resources/list', list, 'cacheable');
   const uris = [at(list, 'result', 'resources')].flat().map((one) => at(one, 'uri'));
-  check('the files, and no others', uris.sort(), LISTED);
-  const templates = await ask(talk, 'resources/templates/list');
-  const template = at(templates, 'result', 'resourceTemplates', 0, 'uriTemplate');
-  check('the template (contract of files)', template, `${ROOT}/{+path}`);
+  check('the files, and no others (contract of files)', uris.sort(), LISTED);
+  const { resourceTemplates } = (await ask(talk, 'resources/templates/list')).result ?? {};
+  check('the template (contract of files)', at(resourceTemplates, 0, 'uriTemplate'), TEMPLATE);
 
   step('Search all that the server said, for bait');
   const said = talk.server.transcript.filter(({ from }) => from === 'server');
@@ -331,9 +360,11 @@ function checkResult({ era }: Talk, label: string, answer: Answer, cacheable?: '
 }
 
 /** Checks that a tool refused a path, and told nothing but that. */
-function checkRefusal(label: string, answer: Answer): void {
-  check(`${label}: isError`, at(answer, 'result', 'isError'), true);
-  check(`${label}: the text (contract of files)`, textOf(answer), REFUSED);
+function checkRefusal(label: string, { result }: Answer): void {
+  const { content, isError, structuredContent } = result ?? {};
+  check(`${label}: isError`, isError, true);
+  check(`${label}: the text (contract of files)`, content, REFUSAL);
+  check(`${label}: nothing besides (contract of files)`, structuredContent, undefined);
 }
 
 // #region checks — the same lines in every client

@@ -1257,36 +1257,44 @@ const SNAPSHOT: Fault[] = faultsOf('servers/snapshot.ts', [
   },
 ]);
 
+// How the server opens a file: it looks first, and then does not wait.
+const OPENING = `    if (!lstatSync(name).isFile()) return undefined;
+    // It may be another by now. O_NOFOLLOW refuses a link that was put there since; O_NONBLOCK does
+    // not wait for the other end of a FIFO. (Windows has neither, but making links takes a right.)
+    const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
+    const fd = openSync(name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+`;
+
 const FILES: Fault[] = faultsOf('servers/files.ts', [
   // --- The boundary: the classic mistakes ---
   {
     name: 'files-types-only',
-    find: '    if (!isBelowRoots(real)) return undefined;\n',
-    replace: '',
+    find: '    const real = resolveBelowRoots(path);',
+    replace: '    const real = realpathSync.native(path);',
     story: 'legacy',
     fails: 'absolute, outside: isError',
     symptom: 'The schema is satisfied, and whoever calls reads all that the server may read.',
   },
   {
     name: 'files-starts-with',
-    find: '  return withEnd(real).startsWith(withEnd(root));',
-    replace: '  return real.startsWith(root);',
+    find: '  return withEnd(path).startsWith(withEnd(root));',
+    replace: '  return path.startsWith(root);',
     story: 'modern',
     fails: 'a sibling that starts as the root: isError',
     symptom: 'With /data shared, /data-private is shared too.',
   },
   {
     name: 'files-checked-before-links',
-    find: '    if (!isBelowRoots(real)) return undefined;',
-    replace: '    if (!isBelowRoots(path) && !isBelowRoots(real)) return undefined;',
+    find: '  if (!isBelowRoots(real)) throw new Error(REFUSED);\n',
+    replace: '',
     story: 'legacy',
     fails: 'a link to a file outside: isError',
     symptom: 'The path looks right, and the link at its end leads anywhere.',
   },
   {
     name: 'files-decoded-twice',
-    find: '    return fileURLToPath(uri); // decodes, once',
-    replace: '    return decodeURIComponent(fileURLToPath(uri));',
+    find: '    const path = fileURLToPath(uri); // decodes, once',
+    replace: '    const path = decodeURIComponent(fileURLToPath(uri));',
     story: 'modern',
     fails: 'percent signs: the resource',
     symptom: 'Files with a % in their name are lost, and %252e%252e becomes "..".',
@@ -1312,6 +1320,23 @@ const FILES: Fault[] = faultsOf('servers/files.ts', [
   },
   // --- More ways to be wrong about a path ---
   {
+    name: 'files-follows-link-from-outside',
+    find: '  if (!begins) throw new Error(REFUSED);\n',
+    replace: '',
+    story: 'legacy',
+    fails: 'a link outside that leads in (contract of files): isError',
+    symptom: 'Whoever asks learns which links there are outside, if they lead in.',
+  },
+  {
+    name: 'files-leaks-beside',
+    find: "    const content = [{ type: 'text', text: error.message }];",
+    replace: "    const content = [{ type: 'text', text: error.message }];\n" +
+      "    content.push({ type: 'text', text: JSON.stringify(ROOTS) });",
+    story: 'modern',
+    fails: 'up and out: the text (contract of files)',
+    symptom: 'The sentence is discreet, and what is sent beside it is not.',
+  },
+  {
     name: 'files-tells-what-exists',
     find: '  if (bytes === undefined) throw new ToolError(REFUSED);',
     replace: `  if (bytes === undefined) {
@@ -1332,8 +1357,10 @@ const FILES: Fault[] = faultsOf('servers/files.ts', [
   },
   {
     name: 'files-waits-for-fifo',
-    find: 'O_RDONLY | O_NOFOLLOW | O_NONBLOCK)',
-    replace: 'O_RDONLY | O_NOFOLLOW)',
+    find: OPENING,
+    replace: `    const { O_RDONLY, O_NOFOLLOW } = constants;
+    const fd = openSync(name, O_RDONLY | O_NOFOLLOW);
+`,
     story: 'legacy',
     fails: 'response in time 69',
     isPosix: true,
@@ -1342,8 +1369,11 @@ const FILES: Fault[] = faultsOf('servers/files.ts', [
   },
   {
     name: 'files-reads-anything-open',
-    find: "  return kind === 'file' ? stats.isFile() : stats.isDirectory();",
-    replace: '  return stats !== undefined;',
+    find: `${OPENING}    if (fstatSync(fd).isFile()) return fd; // check what was opened
+`,
+    replace: `    const { O_RDONLY, O_NONBLOCK } = constants;
+    return openSync(name, O_RDONLY | O_NONBLOCK);
+`,
     story: 'modern',
     fails: 'a FIFO: isError',
     symptom: 'A folder is an internal error, a FIFO an empty file, a device without end.',
@@ -1359,8 +1389,14 @@ const FILES: Fault[] = faultsOf('servers/files.ts', [
   },
   {
     name: 'files-any-host',
-    find: " || host !== '' || pathname.startsWith('//')",
-    replace: '',
+    find: `  if (protocol !== 'file:' || host !== '' || pathname.startsWith('//')) return undefined;
+  try {
+    const path = fileURLToPath(uri); // decodes, once
+`,
+    replace: `  if (protocol !== 'file:') return undefined;
+  try {
+    const path = decodeURIComponent(pathname);
+`,
     story: 'modern',
     fails: 'a foreign host: the code',
     symptom: 'On Windows the server asks another machine, and hands over its name and password.',
@@ -1370,15 +1406,15 @@ const FILES: Fault[] = faultsOf('servers/files.ts', [
     find: '\\\\?#]|%2e',
     replace: '\\\\]|%2e',
     story: 'legacy',
-    fails: 'a query or a fragment: the code',
+    fails: 'a query, a fragment, a space (contract of files): the code',
     symptom: 'One file has many names, and a cache keeps it many times.',
   },
   {
     name: 'files-encoded-dots',
-    find: '|%2e|%2f|%5c/i',
-    replace: '|%2f|%5c/i',
+    find: '|%2e|%2f/i',
+    replace: '|%2f/i',
     story: 'legacy',
-    fails: 'an encoded dot: the code',
+    fails: 'an encoded dot (contract of files): the code',
     symptom: 'A filter in front that looks for "greeting.txt" does not see it.',
   },
   {
@@ -1387,7 +1423,7 @@ const FILES: Fault[] = faultsOf('servers/files.ts', [
     replace: "    if (type === 'folder' || (type === 'link' && !isFile(path))) yield path;\n" +
       "    else if (type === 'folder') yield* walk(path);",
     story: 'modern',
-    fails: 'the files, and no others',
+    fails: 'the files, and no others (contract of files)',
     symptom: 'The host lists what nobody can read.',
   },
   {
@@ -1400,8 +1436,8 @@ const FILES: Fault[] = faultsOf('servers/files.ts', [
   },
   {
     name: 'files-root-not-resolved',
-    find: '      return realpathSync.native(folder);',
-    replace: '      return resolve(folder);',
+    find: '      const real = realpathSync.native(folder);',
+    replace: '      const real = resolve(folder);',
     story: 'modern',
     fails: 'relative to the first root: the tool',
     symptom: 'Where the root is a link, as /tmp is on macOS, nothing is ever found.',

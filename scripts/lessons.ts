@@ -58,7 +58,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import {
   copyFileSync, cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync,
-  realpathSync, rmSync, statSync, writeFileSync,
+  realpathSync, rmSync, statSync, symlinkSync, writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join, posix, relative, resolve, sep } from 'node:path';
@@ -541,6 +541,9 @@ function makeBench(root: string) {
       if (entry.isFile()) copyFileSync(from, to);
       else if (FOLDERS.includes(entry.name)) cpSync(from, to, { recursive: true, filter: isKept });
     }
+    // The installed tsx, which some commands look up. A junction is a link that Windows allows.
+    const modules = join(root, 'node_modules');
+    if (existsSync(modules)) symlinkSync(modules, join(copy, 'node_modules'), 'junction');
     return { folder: copy, files: new Set(listFiles(copy)) };
   }
 

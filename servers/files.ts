@@ -7,24 +7,25 @@
  *
  *   --> {…"method":"tools/call","params":{"name":"read_file_summary",
  *        "arguments":{"path":"README.md"}}}
- *   <-- {…"result":{"content":[{"type":"text","text":"# The course…"}]}}
+ *   <-- {…"result":{"content":[{"type":"text","text":"# The lessons…"}]}}
  *
  * One that leads out is not, however it is spelled, and whatever is or is not there:
  *
  *   --> {…"arguments":{"path":"../package.json"}}
  *   <-- {…"result":{"content":[{"type":"text","text":"Not found below the roots"}],"isError":true}}
  *
- * And nor is one that comes in by the other door:
+ * Nor is one that comes as the URI of a resource:
  *
  *   --> {…"method":"resources/read","params":{"uri":"file:///etc/passwd"}}
  *   <-- {…"error":{"code":-32002,"message":"Not found below the roots"}}
  *
  * (Legacy forms, shortened; modern requests add `_meta`, and the code is -32602.)
  *
- * What this is not: a hard link is a file like any other, so one to a file outside is served. The
- * roots are the operator's; MCP's own "roots", by which a client suggests folders, are another
- * thing. And whoever starts this server lends it all that they may read themselves: a real server
- * would run as a user, or in a container, that may read the roots and nothing else.
+ * What this does not do: a hard link is a file like any other, so one to a file outside is served.
+ * And whoever starts this server lends it all that they may read themselves: a real server would
+ * run as a user, or in a container, that may read the roots and nothing else. MCP's own "roots", by
+ * which a client suggests folders, are another thing: advice, and no access control
+ * (2026-07-28/client/roots, which deprecates them).
  *
  * Run: npx tsx servers/files.ts lessons
  * Or:  npx tsx servers/files.ts FOLDER FOLDER…    else $DATA_ROOT is the root, else ./data
@@ -36,7 +37,7 @@
 import {
   closeSync, constants, fstatSync, lstatSync, openSync, readdirSync, readSync, realpathSync,
 } from 'node:fs';
-import { extname, join, relative, resolve, sep } from 'node:path';
+import { basename, dirname, extname, join, relative, resolve, sep } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
@@ -48,8 +49,8 @@ const SERVER_INFO = { name: 'files-server', version: '1.0.0' };
 
 const CAPABILITIES = { tools: {}, resources: {} };
 
-// One and the same for all that is refused. A message that told "forbidden" from "not there", or
-// named a real path, would answer questions about what is outside.
+// One message for all that is refused: one that told "forbidden" from "not there", or named a real
+// path, would answer questions about what is outside.
 const REFUSED = 'Not found below the roots';
 
 const SUMMARY_LENGTH = 100; // characters
@@ -61,7 +62,8 @@ const PAGE_LENGTH = 1000; // resources
 // A schema can say that a path is a string, and "../../etc/passwd" is one.
 const PATH = {
   type: 'string',
-  description: 'From the first root, with "/" between names, or absolute; ".." is never followed.',
+  description: 'From the first root, with "/" between names; ".." is never followed. Absolute ' +
+    'paths work too, except on Windows.',
 };
 
 const SUMMARY_TOOL = {
@@ -72,7 +74,8 @@ const SUMMARY_TOOL = {
 
 const LIST_TOOL = {
   name: 'list_files',
-  description: `Lists one level of a folder, ${ENTRY_LIMIT} entries at most; else the first root.`,
+  description: `Lists one level of a folder, ${ENTRY_LIMIT} entries at most. Without a path, of ` +
+    'the first root.',
   inputSchema: { type: 'object', properties: { path: PATH } },
 };
 
@@ -84,7 +87,10 @@ const METHODS: Record<string, Handler> = {
     return { tools: [SUMMARY_TOOL, LIST_TOOL] };
   },
 
-  /** Calls a tool. What a tool cannot do, it says in a result with `isError`, in both eras. */
+  /**
+   * Calls a tool. What a tool cannot do, it says in a result with `isError`, in both eras
+   * (2025-11-25/server/tools and 2026-07-28/server/tools, "Error Handling").
+   */
   'tools/call': (params) => {
     const { name, arguments: args = {} } = params;
     if (typeof name !== 'string') throw new RpcError(-32602, 'params.name must be a string');
@@ -96,13 +102,13 @@ const METHODS: Record<string, Handler> = {
 
   /**
    * Lists the files below the roots, a page at a time. The cursor is the URI of the last file of
-   * the page before: it works on when that file is gone. It is compared with others and never
-   * opened, so that nobody can read by it.
+   * the page before: it still works when that file is gone. It is compared with others and never
+   * opened, so that nobody can read by it. Throws -32602 for a cursor that is none.
    */
   'resources/list': ({ cursor }, request) => {
     const last = cursor === undefined ? undefined : pathOfUri(cursor);
-    const isOurs = cursor === undefined || (last !== undefined && isBelowRoots(last));
-    if (!isOurs) throw new RpcError(-32602, 'Invalid cursor: this server gave no such cursor');
+    const isValid = cursor === undefined || (last !== undefined && isBelowRoots(last));
+    if (!isValid) throw new RpcError(-32602, 'Invalid cursor: this server gave no such cursor');
     const resources: JsonObject[] = [];
     for (const path of walkRoots()) {
       if (last !== undefined && rank(path) <= rank(last)) continue;
@@ -118,6 +124,7 @@ const METHODS: Record<string, Handler> = {
   'resources/templates/list': (params) => {
     refuseCursor(params);
     const description = 'A file below a root: its path from there, percent-encoded.';
+    // The root "/" ends in a slash already.
     const resourceTemplates = ROOTS.map((root) =>
       ({ uriTemplate: `${uriOf(root).replace(/\/?$/, '/')}{+path}`, name: 'file', description }));
     return { resourceTemplates };
@@ -131,6 +138,7 @@ const METHODS: Record<string, Handler> = {
     const bytes = readFile(path, RESOURCE_LIMIT + 1);
     if (path === undefined || bytes === undefined) throw notFound(uri, request);
     if (bytes.length > RESOURCE_LIMIT) {
+      // Not -32602, which would say that it is not there (server/resources of both eras).
       throw new RpcError(-32603, `The file has more than ${RESOURCE_LIMIT} bytes`);
     }
     const text = decode(bytes);
@@ -141,7 +149,7 @@ const METHODS: Record<string, Handler> = {
   },
 };
 
-/** The tool read_file_summary: one text block. Throws a ToolError for what cannot be read so. */
+/** The tool read_file_summary: one text block. Throws a ToolError for a bad path, or no text. */
 function summarizeFile(path: unknown): JsonObject {
   if (typeof path !== 'string') throw new ToolError('arguments.path must be a string');
   const bytes = readFile(pathOfArgument(path), SUMMARY_LIMIT);
@@ -151,7 +159,10 @@ function summarizeFile(path: unknown): JsonObject {
   return { content: [{ type: 'text', text: firstCharacters(text) }] };
 }
 
-/** The tool list_files: one text block, a JSON array; a second one where entries are left out. */
+/**
+ * The tool list_files: one text block, a JSON array; a second one where entries are left out.
+ * Throws a ToolError for a bad path.
+ */
 function listFolder(path: unknown): JsonObject {
   if (typeof path !== 'string') throw new ToolError('arguments.path must be a string');
   const entries = readFolder(pathOfArgument(path));
@@ -163,8 +174,8 @@ function listFolder(path: unknown): JsonObject {
 }
 
 function notFound(uri: string, request: Request): RpcError {
-  // 2025-11-25/server/resources has the one code, 2026-07-28/server/resources the other, and the
-  // URI in `data`: as it was sent, so that it tells nothing new.
+  // 2025-11-25/server/resources has -32002, 2026-07-28/server/resources -32602. Both show the URI
+  // in `data`; here the modern error alone has it, as it was sent, so that it tells nothing new.
   return request.era === 'legacy'
     ? new RpcError(-32002, REFUSED) : new RpcError(-32602, REFUSED, { uri });
 }
@@ -175,40 +186,46 @@ function perishable(result: JsonObject, request: Request): JsonObject {
 }
 
 // ---------------------------------------------------------------------------------------------
-// The boundary: what the lesson is about. Each file that is read, and each folder, is opened here.
+// The boundary: what the lesson is about. A server MUST sanitize paths, says 2026-07-28/server/
+// resources ("Security Considerations"), and not how. Each file and folder is opened here.
 // ---------------------------------------------------------------------------------------------
 
 // #region boundary — where the roots end; this server's own
 const IS_WINDOWS = process.platform === 'win32';
 
-// Their real paths. They are found once, so that a root stays what it was when it was named.
-const ROOTS = readRoots();
+// The real paths of the roots, found once: each stays what it was when the operator named it.
+const ROOTS: string[] = [];
+const NAMES: string[] = []; // the roots as they were named, made absolute
+readRoots();
 
 /** Takes the roots from whoever starts this server; ends it if it can read none of them. */
-function readRoots(): string[] {
-  const named = process.argv.slice(2);
-  const folders = named.length > 0 ? named : [process.env.DATA_ROOT || './data'];
-  const roots = folders.flatMap((folder) => {
+function readRoots(): void {
+  const given = process.argv.slice(2);
+  const folders = given.length > 0 ? given : [process.env.DATA_ROOT || './data'];
+  for (const folder of new Set(folders)) {
     try {
       readdirSync(folder); // a root that cannot be listed is none
-      return realpathSync.native(folder);
+      // The native one asks the system, which knows the case of letters, and Windows' short names.
+      const real = realpathSync.native(folder);
+      if (!ROOTS.includes(real)) ROOTS.push(real);
+      NAMES.push(resolve(folder));
     } catch {
-      console.error(`Not a folder that can be read: ${resolve(folder)}`);
-      return [];
+      console.error(`Not a folder that can be read: ${folder === '' ? '""' : resolve(folder)}`);
     }
-  });
-  if (roots.length > 0) return [...new Set(roots)];
+  }
+  if (ROOTS.length > 0) return;
   console.error('Usage: npx tsx servers/files.ts FOLDER…, or name one in DATA_ROOT.');
   process.exit(2);
 }
 
 /** Makes a tool's argument a path to look at; undefined where it breaks a rule. */
 function pathOfArgument(path: string): string | undefined {
-  // What "link/.." means depends on who resolves it: here the folder of the link, for the system
-  // that of what the link leads to. No caller needs "..", so none of its spellings is followed.
+  // "link/.." has two meanings: for `resolve` the folder that holds the link, for the system the
+  // one above what it leads to. No caller needs "..", so none is followed.
   if (path.split('/').includes('..')) return undefined;
-  // On Windows there are more ways to leave a folder: "..\", "C:", "\\host\share", "file:stream".
-  if (IS_WINDOWS && /[\\:]/.test(path)) return undefined;
+  // On Windows there is more: "..\", "C:", "file:stream", and "\\host\share" or "//host/share". The
+  // other machine must not even be asked: that alone would tell it who you are.
+  if (IS_WINDOWS && /[\\:]|^\/\//.test(path)) return undefined;
   // The classic mistake is resolve(path): that starts at the working directory, which is whatever
   // the host was started in.
   return resolve(ROOTS[0] ?? '', path);
@@ -216,87 +233,95 @@ function pathOfArgument(path: string): string | undefined {
 
 /** Makes a URI a path to look at; undefined where it is no plain file URI of this machine. */
 function pathOfUri(uri: unknown): string | undefined {
-  // All that `new URL` would mend in silence is looked for before it does: it drops tabs and line
-  // feeds, takes "\" for "/" and "%2e" for ".", and then goes up for "..". A query or a fragment
-  // would make two names of one file.
-  const isPlain = typeof uri === 'string' && !/[\u0000-\u001f\\?#]|%2e|%2f|%5c/i.test(uri);
+  // What `new URL` would mend in silence is looked for before it does: it drops tabs and line
+  // feeds, trims spaces, takes "\" for "/" and "%2e" for ".", and then goes up for "..". A query or
+  // a fragment would be dropped later. ("localhost" it takes for no host, and so do we.)
+  const isPlain = typeof uri === 'string' && !/[\u0000-\u0020\\?#]|%2e|%2f/i.test(uri);
   if (!isPlain || uri.split('/').includes('..') || !URL.canParse(uri)) return undefined;
   const { protocol, host, pathname } = new URL(uri);
-  // A host, or a second "/" in front, would make Windows ask another machine.
+  // A host would make Windows ask another machine; a second "/" in front looks like one.
   if (protocol !== 'file:' || host !== '' || pathname.startsWith('//')) return undefined;
   try {
-    return fileURLToPath(uri); // decodes, once
+    const path = fileURLToPath(uri); // decodes, once
+    return IS_WINDOWS && path.indexOf(':', 2) > 0 ? undefined : path; // "C:\\file:stream"
   } catch {
-    return undefined; // "%zz", or on Windows a path without a drive
+    return undefined; // "%zz", or on Windows "%5c" or a path without a drive
   }
 }
 
-/** Is a real path below a root, or the root itself? */
-function isBelow(real: string, root: string): boolean {
+/** Is a path below a root, or the root itself? */
+function isBelow(path: string, root: string): boolean {
   // Whole names are compared, with a separator behind each: as mere strings, "/data-private" starts
   // with "/data".
-  const withEnd = (path: string) => (path.endsWith(sep) ? path : path + sep);
-  return withEnd(real).startsWith(withEnd(root));
+  const withEnd = (name: string) => (name.endsWith(sep) ? name : name + sep);
+  return withEnd(path).startsWith(withEnd(root));
 }
 
+/** Is a path below one of the roots' real paths? */
 function isBelowRoots(real: string): boolean {
   return ROOTS.some((root) => isBelow(real, root));
 }
 
-/** Something open, and the real path at which it was found. */
-type Opened = { fd: number; real: string };
+/** Resolves a path; throws where it begins or ends outside of the roots, or ends nowhere. */
+function resolveBelowRoots(path: string): string {
+  // A link out there may lead in. To follow it would tell the caller that it is there.
+  const begins = NAMES.some((name) => isBelow(path, name)) || isBelowRoots(path);
+  if (!begins) throw new Error(REFUSED);
+  // Resolve, then compare: where a path ends is known only when its links are resolved.
+  const real = realpathSync.native(path);
+  if (!isBelowRoots(real)) throw new Error(REFUSED);
+  return real;
+}
 
-/** Opens a file or a folder below the roots; undefined for all that is refused, whatever it is. */
-function openBelowRoots(path: string, kind: 'file' | 'folder'): Opened | undefined {
+/** Makes a folder the working directory; throws where its path leads elsewhere by now. */
+function enterFolder(real: string): void {
+  // A path that was right a moment ago may lead elsewhere now, and be right again when we look
+  // once more: somebody may move folders about as fast as we look. But a working directory stays
+  // the folder that it is, whatever becomes of its name, and the system can say where that is.
+  // (Others would use openat, or Linux's openat2 with RESOLVE_BENEATH; Node has neither.)
+  process.chdir(real);
+  if (realpathSync.native('.') !== real) throw new Error(REFUSED);
+}
+
+/** Opens a file below the roots, to read; undefined for all that is refused, whatever it is. */
+function openFile(path: string): number | undefined {
   try {
-    // Resolve, then compare: where a path ends is known only when its links are resolved.
-    const real = realpathSync.native(path);
-    if (!isBelowRoots(real)) return undefined;
-    // Open the path that was compared. O_NOFOLLOW refuses a link that was put there since then;
-    // O_NONBLOCK does not wait for the other end of a FIFO. (Windows has neither.)
+    const real = resolveBelowRoots(path);
+    enterFolder(dirname(real));
+    // One name is left. To open a FIFO or a device does something to it already: so look first.
+    const name = basename(real);
+    if (!lstatSync(name).isFile()) return undefined;
+    // It may be another by now. O_NOFOLLOW refuses a link that was put there since; O_NONBLOCK does
+    // not wait for the other end of a FIFO. (Windows has neither, but making links takes a right.)
     const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
-    const opened = { real, fd: openSync(real, O_RDONLY | O_NOFOLLOW | O_NONBLOCK) };
-    // Check what was opened: a folder on the way may have become a link in between.
-    if (isKind(opened, kind) && isStillThere(opened)) return opened;
-    closeSync(opened.fd);
+    const fd = openSync(name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+    if (fstatSync(fd).isFile()) return fd; // check what was opened
+    closeSync(fd);
   } catch {
     // Not there, not readable, a loop of links, a NUL in the name: all get the same answer.
   }
   return undefined;
 }
 
-function isKind({ fd }: Opened, kind: 'file' | 'folder'): boolean {
-  const stats = fstatSync(fd); // a device, a FIFO or a socket is neither
-  return kind === 'file' ? stats.isFile() : stats.isDirectory();
-}
-
-/** Does the real path still lead to what is open? */
-function isStillThere({ fd, real }: Opened): boolean {
-  try {
-    const opened = fstatSync(fd, { bigint: true }); // the numbers may be too large for `number`
-    const there = lstatSync(real, { bigint: true });
-    const isSame = opened.ino === there.ino && opened.dev === there.dev;
-    return isSame && realpathSync.native(real) === real;
-  } catch {
-    return false; // it is gone
-  }
-}
-
 /** Reads a file, from its start, so many bytes at most; undefined where it is refused. */
 function readFile(path: string | undefined, most: number): Buffer | undefined {
-  const opened = path === undefined ? undefined : openBelowRoots(path, 'file');
-  if (opened === undefined) return undefined;
+  const fd = path === undefined ? undefined : openFile(path);
+  if (fd === undefined) return undefined;
   try {
-    // While this reads, all else waits, and a call cannot be cancelled. A real server would use
-    // node:fs/promises, and heed `request.controller.signal`.
-    const bytes = Buffer.alloc(Math.min(most, fstatSync(opened.fd).size));
+    // While this reads, all else waits, and a call cannot be cancelled. A real server would read
+    // with node:fs/promises, and heed `request.controller.signal`.
+    const bytes = Buffer.alloc(Math.min(most, fstatSync(fd).size));
     let length = 0;
-    for (let got = -1; got !== 0; length += got) {
-      got = readSync(opened.fd, bytes, length, bytes.length - length, null);
-    }
+    let got = 0;
+    do {
+      got = readSync(fd, bytes, length, bytes.length - length, null);
+      length += got;
+    } while (got > 0); // 0: the file ends, or `bytes` is full
     return bytes.subarray(0, length);
+  } catch {
+    return undefined; // a disk that fails
   } finally {
-    closeSync(opened.fd);
+    closeSync(fd);
   }
 }
 
@@ -305,12 +330,10 @@ type Entry = { name: string; type: 'file' | 'folder' | 'link' | 'other' };
 
 /** Lists a folder, sorted by name; undefined where it is refused. */
 function readFolder(path: string | undefined): Entry[] | undefined {
-  const opened = path === undefined ? undefined : openBelowRoots(path, 'folder');
-  if (opened === undefined) return undefined;
+  if (path === undefined) return undefined;
   try {
-    // Node lists a path and not what is open: so that is compared once more when it is done.
-    const found = readdirSync(opened.real, { withFileTypes: true });
-    if (!isStillThere(opened)) return undefined;
+    enterFolder(resolveBelowRoots(path));
+    const found = readdirSync('.', { withFileTypes: true });
     const entries = found.map((one): Entry => ({
       name: one.name,
       type: one.isFile() ? 'file'
@@ -319,12 +342,9 @@ function readFolder(path: string | undefined): Entry[] | undefined {
     }));
     return entries.sort((a, b) => (a.name < b.name ? -1 : 1));
   } catch {
-    return undefined; // it went away meanwhile
-  } finally {
-    closeSync(opened.fd);
+    return undefined; // for whatever reason: the same answer
   }
 }
-
 // #endregion boundary
 
 // ---------------------------------------------------------------------------------------------
@@ -343,18 +363,22 @@ function* walkRoots(): Generator<string> {
   for (const root of outer.sort((a, b) => (rank(a) < rank(b) ? -1 : 1))) yield* walk(root);
 }
 
+/** Finds the files of one folder, and of those in it. */
 function* walk(folder: string): Generator<string> {
   for (const { name, type } of readFolder(folder) ?? []) {
     const path = join(folder, name);
     if (type === 'folder') yield* walk(path);
-    else if (type === 'file' || (type === 'link' && isFile(path))) yield path;
+    // A name that is no UTF-8 reaches us mended, and leads to nothing: so it is looked for too.
+    else if (type === 'file' && !name.includes('\ufffd')) yield path;
+    else if (isFile(path)) yield path;
   }
 }
 
+/** Can this be read as a file below the roots? */
 function isFile(path: string): boolean {
-  const opened = openBelowRoots(path, 'file');
-  if (opened !== undefined) closeSync(opened.fd);
-  return opened !== undefined;
+  const fd = openFile(path);
+  if (fd !== undefined) closeSync(fd);
+  return fd !== undefined;
 }
 
 /** A text by which paths compare as a walk meets them: a folder's files before "folder.txt". */
@@ -372,24 +396,31 @@ function nameOf(path: string): string {
   return relative(root, path).replaceAll(sep, '/');
 }
 
-/** What the end of a name promises; a real server would look into the file. */
+/** What the end of a name promises; a real server would have a longer table. */
 const MIME_TYPES: Record<string, string> = {
   '.csv': 'text/csv', '.html': 'text/html', '.jpg': 'image/jpeg', '.json': 'application/json',
   '.md': 'text/markdown', '.png': 'image/png',
 };
 
-/** Reads bytes as UTF-8; undefined where they are no text. The end may be cut off. */
+/**
+ * Reads bytes as UTF-8, with a mark in front if there is one; undefined where they are no such
+ * text, or hold NUL. A real server would know other encodings. `isCut`: the last character may be
+ * incomplete.
+ */
 function decode(bytes: Buffer, isCut = false): string | undefined {
   try {
     const decoder = new TextDecoder('utf8', { fatal: true, ignoreBOM: true });
-    const text = decoder.decode(bytes, { stream: isCut }); // so a character may be incomplete
+    const text = decoder.decode(bytes, { stream: isCut });
     return text.includes('\0') ? undefined : text;
   } catch {
     return undefined;
   }
 }
 
-/** The start of a text. A character is what a reader sees as one: an accent is part of it. */
+/**
+ * The start of a text. A character is what a reader sees as one, with all accents that it has: a
+ * real server would limit the bytes, too.
+ */
 function firstCharacters(text: string): string {
   let start = '';
   let count = 0;
