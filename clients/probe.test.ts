@@ -252,6 +252,19 @@ test('death by a signal on the probe', { skip: NO_SIGNALS }, async (t) => {
   assert.deepEqual(methods(heard), [SESSION, 'server/discover']);
 });
 
+test('death on the probe, though what the server started holds its pipes', async () => {
+  await compiled;
+  const child = `['-e', 'setTimeout(() => {}, 30_000)'], { stdio: 'inherit' }`;
+  const server = `require('node:child_process').spawn(process.execPath, ${child});
+    setTimeout(() => process.exit(3), 300);`;
+  const { stdout, code } = await runNode([
+    join(folder, 'probe.js'), '--probe-timeout', '30000', '--', process.execPath, '-e', server,
+  ]);
+  assert.match(stdout, /^This server is legacy: .*: it ended with the code 3\.$/m);
+  assert.match(stdout, /^It is started once more, and greeted with initialize at once\.$/m);
+  assert.equal(code, 1);
+});
+
 test('the probe is modern, and so is each request after it', async (t) => {
   const { heard } = await visit(t, 'modern');
   for (const line of heard[0] ?? []) {

@@ -9,17 +9,19 @@
  *
  * Then it lists what the server offers, and calls, reads or gets one thing if you name it.
  *
- * Run: npx tsx clients/probe.ts SERVER.ts
+ * Run: npx tsx clients/probe.ts servers/atlas.ts
  * Any server: npx tsx clients/probe.ts -- COMMAND ARGS…
  *
  * --json prints one object and nothing else on stdout: `era` ("legacy" or "modern"), `reason`,
  * `versions` {`supported`, `spoken`}, `serverInfo`, `capabilities`, `instructions`, the lists
  * `tools`, `resources`, `resourceTemplates` and `prompts` (sound entries, as they came), `findings`
  * (sentences), `result` and `error` of the call, read or prompt, `ending` {`exitCode`, `signal`,
- * `force`} and `checks` {`passed`, `failed`}. What there is not is null, a list empty.
+ * `force`} and `checks` {`passed`, `failed`}. What there is not is null; lists, and capabilities,
+ * are empty.
  *
  * Exit code: 0 all that came was sound (a tool that says isError is no fault of the server's), 1 a
- * finding, no common version, or a request that failed, 2 called wrongly or nothing to start.
+ * finding, no common version, or a request that failed, 2 called wrongly, nothing to start, or
+ * stopped before its end.
  * It proves that what it looked at is well-formed. It does not prove that the server does it well.
  *
  * SPDX-License-Identifier: MIT
@@ -40,6 +42,8 @@ import { parseArgs } from 'node:util';
 const CLIENT_INFO = { name: 'mcp-by-hand-probe', version: '1.0.0' };
 
 // What this client speaks, the newest first. All that it asks is the same in each legacy version.
+// A batch, which 2025-03-26 alone allows (its basic/index, "Batching"), is a finding here: a real
+// client would take it apart.
 const MODERN_VERSIONS = ['2026-07-28'] as const;
 const LEGACY_VERSIONS = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'] as const;
 
@@ -86,17 +90,19 @@ async function visit(options: Options): Promise<void> {
   }
   if (isKnown && options.task && !server.isGone()) await perform(server, options.task);
   step('Say goodbye: stdin ends');
-  const { force, signal, exitCode } = account.ending = await server.close();
+  const ending = await server.close();
+  account.ending = ending;
+  const { force, signal, exitCode } = ending;
   if (force) say(`It did not end by itself: that took ${force}.`);
   else say(`It ended by itself, with ${signal ?? `the code ${exitCode}`}.`);
 }
 
-/** Decides the era by the answer to the probe (2026-07-28/basic/transports/stdio, last part). */
+/** Decides the era (2026-07-28/basic/transports/stdio, "Backward Compatibility"). */
 function decideEra({ result, error, missing, why }: Answer): Decision {
   if (Array.isArray(result?.supportedVersions)) {
     return { era: 'modern', reason: 'it answered server/discover with its supportedVersions' };
   }
-  // A modern error is an answer that no legacy server gives, so there is no way back from here.
+  // A modern error is an answer that no legacy server gives: so nobody falls back after one.
   const name = MODERN_ERRORS[Number(error?.code)];
   if (name !== undefined) {
     return { era: 'modern', reason: `it refused server/discover with ${error?.code}, ${name}` };
@@ -114,6 +120,8 @@ function decideEra({ result, error, missing, why }: Answer): Decision {
 async function discover(server: Server, answer: Answer): Promise<boolean> {
   let known = answer;
   if (answer.error?.code === -32022) {
+    // This client knows one modern version, the one that was refused. A client that knows more asks
+    // again with another; a server that lists the same one contradicts itself, and is given a try.
     if (!agree('data.supported', at(answer.error, 'data', 'supported'))) return false;
     say(`Both know ${account.versions.spoken}: it is asked again.`);
     known = await request(server, 'server/discover');
@@ -175,27 +183,17 @@ function learn(result: JsonObject, info: unknown, isAnonymous: boolean): true {
   return true;
 }
 
-/** What can be listed, and what an entry must and may have (the schemas of both revisions). */
-const LISTS: List[] = [
-  { title: 'tools', capability: 'tools', method: 'tools/list', member: 'tools', key: 'name',
-    must: ['name', 'inputSchema'], may: ['title', 'description', 'outputSchema'] },
-  { title: 'resources', capability: 'resources', method: 'resources/list', member: 'resources',
-    key: 'uri', must: ['uri', 'name'], may: ['title', 'description', 'mimeType', 'size'] },
-  { title: 'resource templates', capability: 'resources', method: 'resources/templates/list',
-    member: 'resourceTemplates', key: 'uriTemplate',
-    must: ['uriTemplate', 'name'], may: ['title', 'description', 'mimeType'] },
-  { title: 'prompts', capability: 'prompts', method: 'prompts/list', member: 'prompts',
-    key: 'name', must: ['name'], may: ['title', 'description', 'arguments'] },
-];
-
 // A list that goes on beyond this is taken for an endless one.
 const MOST = { pages: 1_000, entries: 100_000, characters: 64 * 1024 * 1024 };
 
 /** Lists one kind of thing, page by page, and prints it. */
 async function takeList(server: Server, list: List): Promise<void> {
   step(`List its ${list.title}`);
-  const [cursors, keys, entries] = [new Set(), new Set(), account[list.member]];
-  let [cursor, characters]: [unknown, number] = [undefined, 0];
+  const entries = account[list.member];
+  const cursors = new Set(); // that came before
+  const keys = new Set();
+  let cursor: unknown;
+  let characters = 0;
   for (let page = 1; ; page += 1) {
     const where = `${list.method}, page ${page}`;
     // The empty string is a cursor like any other: absence alone means the first page, or the last
@@ -305,15 +303,16 @@ function isUsable(method: string, { resultType, ttlMs, cacheScope }: JsonObject)
   const kinds = `complete${mayAsk ? ' or input_required' : ''}`;
   check(`${method}: resultType`, isKnown, kinds, resultType);
   if (resultType === 'complete' && /list$|read$|discover$/.test(method)) {
-    const isTtl = typeof ttlMs === 'number' && ttlMs >= 0;
+    const isTtl = Number.isInteger(ttlMs) && Number(ttlMs) >= 0;
     const isKept = isTtl && (cacheScope === 'public' || cacheScope === 'private');
-    check(`${method}: cache hints`, isKept, 'ttlMs, a cacheScope', { ttlMs, cacheScope });
+    const hints = 'a whole ttlMs of 0 or more, a cacheScope';
+    check(`${method}: cache hints`, isKept, hints, { ttlMs, cacheScope });
   }
   // Absent counts as complete, though it must be there (2026-07-28/basic/index, "ResultType").
   return isKnown || resultType === undefined;
 }
 
-/** What is wrong with an answer: what was expected of it; undefined where nothing is. */
+/** What an answer should have been and is not; undefined where it is sound. */
 function findEnvelopeFlaw(message: JsonObject, id: number | undefined): string | undefined {
   const { jsonrpc, result, error } = message;
   const isError = Number.isInteger(at(error, 'code')) && typeof at(error, 'message') === 'string';
@@ -336,6 +335,15 @@ function explain({ code, message, data }: JsonObject, method: string): string {
   const words = data === undefined ? what : `${what}, data: ${JSON.stringify(data)}`;
   return isMissing ? `resource not found (${words}${odd})` : words;
 }
+
+/** What lies at a path inside a value; undefined where the path leads nowhere. */
+function at(value: unknown, ...path: (string | number)[]): unknown {
+  return path.reduce((inner, key) => Object(inner)[key], value);
+}
+
+function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
 // #endregion probe-answers
 
 // #region probe-looks — what things must have, and what is shown of them
@@ -343,7 +351,7 @@ type Member = 'tools' | 'resources' | 'resourceTemplates' | 'prompts';
 
 /** What --json prints. */
 type Account = Record<'serverInfo' | 'result' | 'error' | 'ending', JsonObject | null> &
-  Record<'tools' | 'resources' | 'resourceTemplates' | 'prompts', JsonObject[]> & {
+  Record<Member, JsonObject[]> & {
     era: 'legacy' | 'modern' | null; reason: string; findings: string[];
     versions: { supported: unknown[]; spoken: string | null };
     capabilities: JsonObject; instructions: string | null;
@@ -375,6 +383,19 @@ const CONTENT: Record<string, string[]> = {
   resource: ['resource'], resource_link: ['uri', 'name'],
 };
 
+/** What can be listed, and what an entry must and may have (schema.ts, 2025-11-25, 2026-07-28). */
+const LISTS: List[] = [
+  { title: 'tools', capability: 'tools', method: 'tools/list', member: 'tools', key: 'name',
+    must: ['name', 'inputSchema'], may: ['title', 'description', 'outputSchema'] },
+  { title: 'resources', capability: 'resources', method: 'resources/list', member: 'resources',
+    key: 'uri', must: ['uri', 'name'], may: ['title', 'description', 'mimeType', 'size'] },
+  { title: 'resource templates', capability: 'resources', method: 'resources/templates/list',
+    member: 'resourceTemplates', key: 'uriTemplate',
+    must: ['uriTemplate', 'name'], may: ['title', 'description', 'mimeType'] },
+  { title: 'prompts', capability: 'prompts', method: 'prompts/list', member: 'prompts',
+    key: 'name', must: ['name'], may: ['title', 'description', 'arguments'] },
+];
+
 /** Says what a value should be and is not: an object with these members. */
 function findFlaw(value: unknown, must: string[], may: string[] = []): string | undefined {
   if (!isObject(value)) return 'an object';
@@ -390,9 +411,9 @@ function findFlaw(value: unknown, must: string[], may: string[] = []): string | 
 
 /** The same for what is one level deeper: a tool's input schema, a prompt's arguments. */
 function findInnerFlaw({ inputSchema, arguments: args }: JsonObject, list: List) {
-  const isSchema = !list.must.includes('inputSchema') || at(inputSchema, 'type') === 'object';
+  const isSchema = list.member !== 'tools' || at(inputSchema, 'type') === 'object';
   if (!isSchema) return 'inputSchema.type to be "object"';
-  const isPrompt = list.may.includes('arguments') && Array.isArray(args);
+  const isPrompt = list.member === 'prompts' && Array.isArray(args);
   for (const [index, one] of isPrompt ? args.entries() : []) {
     const flaw = findFlaw(one, ['name'], ['title', 'description', 'required']);
     if (flaw !== undefined) return `arguments[${index}]: ${flaw}`;
@@ -458,8 +479,8 @@ function listArguments({ inputSchema, arguments: args = [] }: JsonObject): JsonO
 
 /** Says in a few words which values a JSON schema allows. */
 function typeOf(schema: unknown): string {
-  const { type, enum: values, const: only, anyOf, oneOf = anyOf, $ref, items } =
-    Object(schema) as JsonObject;
+  const { type, enum: values, const: only, $ref, items, anyOf, oneOf = anyOf }: JsonObject =
+    Object(schema);
   if (only !== undefined) return JSON.stringify(only);
   if (Array.isArray(values)) return values.map((value) => JSON.stringify(value)).join(' or ');
   if (Array.isArray(oneOf)) return [...new Set(oneOf.map(typeOf))].join(' or ');
@@ -566,8 +587,9 @@ function prose(text: unknown): void {
 /** Breaks a line, since a terminal that did it would go on at its left edge. */
 function wrap(line: string): string[] {
   const shown = shield(line);
-  // Characters of the East take two columns.
-  const width = (/[^\0-\u10ff]/.test(shown) ? WIDTH >> 1 : WIDTH) - 14;
+  // Most characters of East Asia, and emoji, take two columns.
+  const isWide = /[\u1100-\u115f\u2e80-\uffff]|[^\0-\uffff]/u.test(shown);
+  const width = (isWide ? WIDTH >> 1 : WIDTH) - 14; // room for the deepest indentation
   // At a space, if there is one in the second half; else where the line is full.
   const pieces = new RegExp(`.{${width >> 1},${width}}(?:\\s|$)|.{1,${width}}`, 'gu');
   return shown.match(pieces) ?? [''];
@@ -590,7 +612,7 @@ type JsonObject = Record<string, unknown>;
 type Decision = { era: 'legacy' | 'modern'; reason: string };
 type Server = Awaited<ReturnType<typeof startServer>>;
 
-/** Starts a server; throws if it cannot start. */
+/** Starts a server; ends this program, with 2, where it cannot start. */
 async function startServer({ command, env, timeout }: Options) {
   const [file = '', ...args] = withRuntime(command).command;
   // On POSIX the server leads a group of processes, so that what it starts can be ended with it.
@@ -603,7 +625,8 @@ async function startServer({ command, env, timeout }: Options) {
   const closed = once(child, 'close'); // it has exited, and all that it wrote is read
   const late = new Map<unknown, string>(); // requests whose deadline has passed
   let waiting: { id: number; settle: (answer: Answer) => void } | undefined;
-  let [lastId, line, lastWords, death] = [0, '', '', ''];
+  let [lastId, line] = [0, ''];
+  let [lastWords, death] = ['', '']; // on stderr; how it ended
 
   // --- Out ---
 
@@ -687,8 +710,8 @@ async function startServer({ command, env, timeout }: Options) {
       ? { result: result as JsonObject, size } : { error: error as JsonObject, size });
   }
 
-  // A request of the server's own. Only the legacy era has such: the modern stdio page forbids the
-  // server to write them, and us to answer.
+  // A request of the server's own. Only the legacy era has such (2026-07-28/basic/transports/stdio,
+  // "Sending Messages" and "Receiving Messages").
   function asked(id: unknown, method: unknown): void {
     const isLegacy = account.era !== 'modern'; // or not yet decided: then it speaks like one
     check('a message', isLegacy, 'no request from a modern server', method);
@@ -699,13 +722,17 @@ async function startServer({ command, env, timeout }: Options) {
 
   // --- The end ---
 
-  // Its output ends when it exits; 0.3 s later we know how, even if what it started lives on.
-  child.stdout.once('close', () => setTimeout(() => {
+  // When it exits, or its output ends, 0.3 s are left for what is still on its way. What it started
+  // may live on and hold its pipes, so that the end of its output alone would not tell.
+  const noteDeath = () => setTimeout(() => {
+    if (death !== '') return;
     const { exitCode, signalCode } = child;
     death = exitCode !== null ? `it ended with the code ${exitCode}` :
       signalCode !== null ? `it was ended by ${signalCode}` : 'it closed its output';
     waiting?.settle({ missing: 'death', why: death, lastWords });
-  }, 300));
+  }, 300);
+  child.once('exit', noteDeath);
+  child.stdout.once('close', noteDeath);
 
   /** Sees the server out: stdin ends, then SIGTERM, then SIGKILL (2025-11-25/basic/lifecycle). */
   async function close() {
@@ -736,11 +763,6 @@ function end(child: ChildProcess, signal: 'SIGTERM' | 'SIGKILL'): void {
   }
 }
 
-/** What lies at a path inside a value; undefined where the path leads nowhere. */
-function at(value: unknown, ...path: (string | number)[]): unknown {
-  return path.reduce((inner, key) => Object(inner)[key], value);
-}
-
 /** The JSON value of a text; undefined, which no JSON text means, where it is none. */
 function parse(text: string): unknown {
   try {
@@ -748,10 +770,6 @@ function parse(text: string): unknown {
   } catch {
     return undefined;
   }
-}
-
-function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** Is a value nested deeper than this? To print one without a bound would crash. */
