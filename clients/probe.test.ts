@@ -43,10 +43,15 @@ async function visit(t: TestContext, scenario: string, args: string[] = []): Pro
   return { ...outcome, fails, heard, diary };
 }
 
+// What no terminal may get: what steers it, and what nobody sees.
+const STRANGE = /[^\P{C}\n]|[\u2028\u2029\u2800]|\p{DI}/u;
+
 // Each line that may stand at the left edge, or is indented; what a server says is never alone.
 const LINES = new RegExp([
   '== probe: what is this server\\? ==', '\\$ .+', '\\d+\\. .+', '--> .+', '<-- .+', 'FAIL {2}.*',
-  ' {4}\\| .*', ' {2,}\\S.*', 'FAIL', 'result: .*', 'This server is .*', 'It .*', 'Both know .*',
+  ' {4}\\| .*', ' {2,}\\S.*', 'FAIL', 'result: .*', '(?:This server is|Taken for) .*',
+  'It .*', 'Both know .*',
+  'The probe ended it: .*',
   'The tool says .*', '(?:tools|resources|resource templates|prompts): \\d+',
   '(?:content|contents|messages): none',
 ].map((line) => `^${line}$`).join('|') + '|^$');
@@ -63,9 +68,10 @@ function lookAt({ stdout, stderr, code }: Outcome, fails: string[]): string[] {
   const isBare = lines.filter((line) => line === 'FAIL').length; // a label that needs a line
   if (said === null || !(isCounted || failed === fails.length + isBare)) complaints.push('count');
   if (code !== (failed > 0 ? 1 : 0)) complaints.push(`exit code ${code}`);
-  if (/[^\P{C}\n]|[\u2028\u2029]/u.test(stdout)) complaints.push('a strange character');
+  if (STRANGE.test(stdout)) complaints.push('a strange character');
   if (lines.filter((line) => line.startsWith('result: ')).length !== 1) complaints.push('results');
   complaints.push(...lines.filter((line) => !LINES.test(line)).map((line) => `odd: ${line}`));
+  // The decision is a sentence of the probe's alone: a terminal may break it.
   const own = lines.filter((line) => !/^(?:-->|<--|\$) /.test(line));
   complaints.push(...own.filter((line) => line.length > 100).map((line) => `too long: ${line}`));
   return complaints;
@@ -116,12 +122,19 @@ const QUICK = ['--probe-timeout', '300'];
 const line = (text: string) => new RegExp(`^${text}$`, 'm');
 const isModern =
   line('This server is modern: it answered server/discover with its supportedVersions\\.');
+const wrapped = (text: string) => line(text.replaceAll(' ', '\\s+'));
+const isDamaged = wrapped('This server is modern: it answered server/discover with its ' +
+  'supportedVersions, though that answer is not sound\\.');
+const isDamagedRefusal = wrapped('This server is modern: it refused server/discover with -32022, ' +
+  'UnsupportedProtocolVersion, though that answer is not sound\\.');
+const isUnsound =
+  line('Taken for legacy: its answer to server/discover is no sound response\\.');
 const refused = (code: number) =>
   line(`This server is legacy: it refused server/discover with ${code}, no modern error\\.`);
 const unanswered =
-  line('This server is legacy: it did not answer server/discover: nothing within 300 ms\\.');
+  line('Taken for legacy: it did not answer server/discover: nothing within 300 ms\\.');
 const isLate = (method: string) =>
-  line(` {6}\\(it answers ${method} after its deadline, and is ignored.*\\)`);
+  line(` {6}\\(it answers ${method} after its deadline, and is ignored[^)]*\\)`);
 
 // ---------------------------------------------------------------------------------------------
 // The era
@@ -174,13 +187,22 @@ table('the era', {
   },
   ...Object.fromEntries([-32601, -32602, -32600, -32000, -32002, -32050, 1].map((code) =>
     [`refused with ${code}`, { says: [refused(code)], heard: [LEGACY] }])),
-  'an empty result': { says: [/is legacy: .* no array of supportedVersions\.$/m], heard: [LEGACY] },
-  'a text for versions': { says: [/no array of supportedVersions\.$/m], heard: [LEGACY] },
+  'an empty result': { says: [/is legacy: .* lists no supportedVersions\.$/m], heard: [LEGACY] },
+  'a text for versions': { says: [/lists no supportedVersions\.$/m], heard: [LEGACY] },
   'silence on the probe': { args: QUICK, says: [unanswered], heard: [LEGACY] },
   'death on the probe': {
-    says: [/is legacy: it did not answer server\/discover: it ended with the code 3\.$/m,
+    says: [/for legacy: it did not answer server\/discover: it ended with the code 3\.$/m,
       /^It is started once more, and greeted with initialize at once\.$/m],
     heard: [SESSION, 'server/discover'],
+  },
+  'a refusal, then death': {
+    says: [refused(-32600), /^The probe ended it: it is started once more, and greeted with init/m],
+    heard: [SESSION, 'server/discover'],
+  },
+  // Once more, and not for ever.
+  'a refusal, then death, on everything': {
+    says: [/came: +it ended with the code 4$/m], fails: ['initialize'],
+    heard: ['initialize', 'server/discover'],
   },
   'stdout closed on the probe': {
     says: [/server\/discover: it closed its output\.$/m], heard: [SESSION, 'server/discover'],
@@ -211,12 +233,26 @@ table('the era', {
   'a banner': { says: [refused(-32601)], fails: ['a message'], heard: [LEGACY] },
   'a wrong id': { args: QUICK, says: [/the id \d$/m], fails: ['a message'], heard: [LEGACY] },
   'a string id': { args: QUICK, fails: ['a message'], heard: [LEGACY] },
+  // What only a modern server says makes it one, whatever else is wrong with the answer.
   'result and error': {
-    says: [/is legacy: its answer to server\/discover is no sound response\.$/m],
-    fails: ['a message'], heard: [LEGACY],
+    says: [isDamaged, /expected: one of result and error$/m],
+    fails: ['a message'], heard: ['server/discover'],
   },
-  'jsonrpc 1.0': { says: [/expected: jsonrpc "2.0"$/m], fails: ['a message'], heard: [LEGACY] },
-  'an error without a code': { fails: ['a message'], heard: [LEGACY] },
+  'jsonrpc 1.0': {
+    says: [isDamaged, /expected: jsonrpc "2.0"$/m],
+    fails: ['a message'], heard: ['server/discover'],
+  },
+  'a result beside a null': {
+    says: [isDamaged], fails: ['a message'], heard: ['server/discover'],
+  },
+  'unsupported, a message that is no text': {
+    says: [isDamagedRefusal], fails: ['a message'], heard: ['server/discover'],
+  },
+  'unsupported, no message': {
+    says: [isDamagedRefusal], fails: ['a message'], heard: ['server/discover'],
+  },
+  'a broken code': { says: [isUnsound], fails: ['a message'], heard: [LEGACY] },
+  'an error without a code': { says: [isUnsound], fails: ['a message'], heard: [LEGACY] },
   'a result that is an array': { fails: ['a message'], heard: [LEGACY] },
   'deep nesting': { args: QUICK, fails: ['a message'], heard: [LEGACY] },
   'a second answer': { says: [isModern], fails: ['a message'], heard: [MODERN] },
@@ -260,9 +296,33 @@ test('death on the probe, though what the server started holds its pipes', async
   const { stdout, code } = await runNode([
     join(folder, 'probe.js'), '--probe-timeout', '30000', '--', process.execPath, '-e', server,
   ]);
-  assert.match(stdout, /^This server is legacy: .*: it ended with the code 3\.$/m);
+  assert.match(stdout, /^Taken for legacy: .*: it ended with the code 3\.$/m);
   assert.match(stdout, /^It is started once more, and greeted with initialize at once\.$/m);
   assert.equal(code, 1);
+});
+
+test('answers that come when the input ends: a hint at the flush', async () => {
+  await compiled;
+  const server = `let text = '';
+    process.stdin.on('data', (piece) => (text += piece)).on('end', () => {
+      for (const line of text.trim().split('\\n')) {
+        console.log(JSON.stringify({ jsonrpc: '2.0', id: JSON.parse(line).id, result: {} }));
+      }
+    });`;
+  const { stdout, code } = await runNode([
+    join(folder, 'probe.js'), ...QUICK, '--timeout', '300', '--', process.execPath, '-e', server,
+  ]);
+  assert.match(stdout, /\(it answers initialize after its deadline, .*flushed\s+after\s+each/s);
+  assert.equal(code, 1);
+});
+
+test('a file that is no program: what to put in front', { skip: NO_SIGNALS }, async (t) => {
+  await compiled;
+  const file = join(makeTempFolder(t), 'server.py');
+  writeFileSync(file, 'print(1)\n');
+  const { stderr, code } = await runNode([join(folder, 'probe.js'), file]);
+  assert.match(stderr, /server\.py" is no program \(.*EACCES\)\. Put what runs it in front: -- /);
+  assert.equal(code, 2);
 });
 
 test('the probe is modern, and so is each request after it', async (t) => {
@@ -334,6 +394,9 @@ table('what a server says of itself', {
     fails: ['server/discover: resultType'], heard: ['server/discover'],
   },
   'no cache hints': { says: [/^tools: 1$/m], fails: ['tools/list: cache hints'] },
+  'half a millisecond': {
+    says: [/expected: a whole ttlMs of 0 or more/], fails: ['tools/list: cache hints'],
+  },
   'odd cache hints': { says: [/"ttlMs":-1/], fails: ['tools/list: cache hints'] },
 });
 
@@ -403,9 +466,11 @@ table('pages', {
     says: [/a line of 64 Mi characters at most/, /came: +it closed its output$/m],
     fails: ['a message', 'tools/list, page 1'],
   },
+  // Two templates may be alike.
   'twins': {
+    says: [/^resource templates: 2$/m],
     fails: [/tools\[1\]: a name of its own$/, /resources\[1\]: a uri of its own$/,
-      /resourceTemplates\[1\]: a uriTemplate of its own$/, /prompts\[1\]: a name of its own$/],
+      /prompts\[1\]: a name of its own$/],
   },
   'twins on two pages': { fails: ['tools/list, page 2: tools[0]: a name of its own'] },
   'many kinds of arguments': {
@@ -576,6 +641,7 @@ for (const [name, args] of Object.entries({ call: CALL, read: READ, prompt: PROM
       assert.equal(code, 1);
       assert.match(stdout, /\\u001b\[2J/);
       assert.match(stdout, /\\u202e/);
+      assert.match(stdout, /\\udb40\\udd00\\u034f\\u3164\\ufe0f\\u2800/); // these nobody would see
       assert.match(stdout, /^ {6}PASS {2}all is well$/m); // deeper than what is the probe's own
     });
   }
@@ -595,7 +661,12 @@ test('a terminal gets colours of the probe\'s own, and nothing of the server\'s'
   assert.match(stdout, /^\u001b\[1m1\. Send/m);
   assert.match(stdout, /^\u001b\[31mFAIL {2}a message\u001b\[0m$/m);
   const bare = stdout.replace(/\u001b\[(?:0|1|31)m/g, '');
-  assert.doesNotMatch(bare, /[^\P{C}\n]|[\u2028\u2029]/u);
+  assert.doesNotMatch(bare, STRANGE);
+  // The terminal would break a long message, and go on where the probe's own lines begin.
+  const lines = bare.split('\n').filter((line) => !line.startsWith('$ '));
+  assert.deepEqual(lines.filter((line) => line.length > 100 || !LINES.test(line)), []);
+  assert.match(bare, /^<-- .+\n(?: {4}.+\n)+/m);
+  assert.match(bare, /^--> .+\n(?: {4}.+\n)+/m);
   process.env.NO_COLOR = '1';
   assert.equal((await see()).stdout, bare);
 });
@@ -610,19 +681,56 @@ test('hostile text in what decides', async (t) => {
 test('--json is safe to print, and still says all', async (t) => {
   const { stdout, stderr, code } = await visit(t, 'hostile', [...CALL, '--json']);
   assert.equal(code, 1);
-  assert.doesNotMatch(stdout, /[^\P{C}\n]|[\u2028\u2029]/u);
-  assert.doesNotMatch(stderr, /[^\P{C}\n]|[\u2028\u2029]/u);
+  assert.doesNotMatch(stdout, STRANGE);
+  assert.doesNotMatch(stderr, STRANGE);
   const account = JSON.parse(stdout);
   assert.equal(account.serverInfo.name, HOSTILE);
   assert.equal(account.prompts[0].description, HOSTILE);
   assert.equal(account.result.content[0].text, HOSTILE);
 });
 
+test('values with a toString of their own are shown as JSON', async (t) => {
+  const odd = '{"toString":1,"valueOf":1}';
+  const call = await visit(t, 'a toString of their own', [...CALL, '--quiet']);
+  assert.deepEqual(call.fails, ['serverInfo', 'content[0]']);
+  for (const shown of [
+    `version: 2026-07-28; also "{\\"toString`, `  a: ${odd}\n`, `  b: string or ${odd}\n`,
+    '  c: array of anything\n', `  d: ${odd} - ${odd}\n`, `  e: ${odd}\n`,
+    '      the end\n',
+  ]) assert.ok(call.stdout.includes(shown), `${shown}: ${call.stdout}`);
+  const prompt = await visit(t, 'a toString of their own', [...PROMPT, '--quiet']);
+  assert.deepEqual(prompt.fails, ['serverInfo', 'messages[0].role', 'messages[0].content']);
+  const legacy = await visit(t, 'a legacy version with a toString');
+  assert.deepEqual(legacy.fails, ['a version that both speak']);
+});
+
+// Spread out with two blanks a level, either would be longer than a string may be.
+test('--json has all of what is deep and many', async (t) => {
+  const { stdout, stderr, code } = await visit(t, 'deep and many', [...CALL, '--json']);
+  assert.deepEqual({ stderr, code }, { stderr: '', code: 0 });
+  const { tools, result } = JSON.parse(stdout);
+  const depth = `${'{"a":'.repeat(480)}1${'}'.repeat(480)}`;
+  assert.equal(tools.length, 1500);
+  assert.equal(JSON.stringify(tools[1499].inputSchema.x), depth);
+  assert.equal(result.structuredContent.all.length, 1500);
+  assert.equal(JSON.stringify(result.structuredContent.all[1499]), depth);
+});
+
+test('a line on stderr is cut, however long, and the last needs no end', async (t) => {
+  const { stdout } = await visit(t, 'a long line on stderr', ['--quiet']);
+  const words = [...stdout.matchAll(/^ {4}\| (.*)$/gm)].map(([, text]) => text).join('\n');
+  assert.match(words, /^(?:x+\n)+x+\.\.\.\nthe next\nits last words$/);
+  assert.ok(words.length < 3000, `${words.length} characters`);
+});
+
 test('what is too long for a terminal is cut, and says so', async (t) => {
   const wide = await visit(t, 'wide characters');
-  assert.match(wide.stdout, /^ {6}(?:\u4f60\u597d){18}$/m);
+  assert.match(wide.stdout, /^ {6}(?:\u4f60\u597d){21}$/m);
   const columns = wide.stdout.split('\n').filter((line) => /^ +\u4f60/.test(line));
   assert.ok(columns.every((line) => line.length <= 56));
+  // Of these characters each takes one column.
+  const narrow = await visit(t, 'quotation marks and dots');
+  assert.match(narrow.stdout, /^ {6}(?:\u201cso\u201d\u2026 ?){15}$/m);
   const long = await visit(t, 'a megabyte of description');
   assert.match(long.stdout, /^ {6}.*\.\.\. \(\d+ more characters\)$/m);
   assert.match(long.stdout, /^<-- .*\.\.\. \(\d+ more characters\)$/m);

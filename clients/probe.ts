@@ -31,7 +31,6 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { relative, resolve } from 'node:path';
-import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 
@@ -76,13 +75,23 @@ async function visit(options: Options): Promise<void> {
     ? decideEra(answer)
     : { era: options.era, reason: `--era ${options.era} says so` };
   Object.assign(account, { era, reason });
-  say(`This server is ${era}: ${reason}.`, BOLD);
+  // Who did not answer may be anything: then legacy is a guess.
+  const isGuess = answer.missing !== undefined && era === 'legacy';
+  fact(0, `${isGuess ? 'Taken for' : 'This server is'} ${era}: ${reason}.`, BOLD);
   if (era === 'legacy' && answer.missing === 'death') {
     await server.close();
     say('It is started once more, and greeted with initialize at once.');
     server = await startServer(options);
   }
-  const isKnown = era === 'modern' ? await discover(server, answer) : await initialize(server);
+  let greeting = era === 'legacy' ? await greet(server) : {};
+  // Some legacy servers refuse the probe, and only then go.
+  if (answer.error !== undefined && greeting.missing === 'death') {
+    await server.close();
+    say('The probe ended it: it is started once more, and greeted with initialize at once.');
+    server = await startServer(options);
+    greeting = await greet(server);
+  }
+  const isKnown = era === 'modern' ? await discover(server, answer) : initialize(server, greeting);
   if (isKnown) introduce();
   for (const list of isKnown ? LISTS : []) {
     const isOffered = isObject(account.capabilities[list.capability]);
@@ -98,19 +107,24 @@ async function visit(options: Options): Promise<void> {
 }
 
 /** Decides the era (2026-07-28/basic/transports/stdio, "Backward Compatibility"). */
-function decideEra({ result, error, missing, why }: Answer): Decision {
-  if (Array.isArray(result?.supportedVersions)) {
-    return { era: 'modern', reason: 'it answered server/discover with its supportedVersions' };
+function decideEra({ result, error, missing, why, damaged }: Answer): Decision {
+  // What else is wrong with the answer does not make its server an old one.
+  const { supportedVersions } = Object(result ?? damaged?.result);
+  const { code } = Object(error ?? damaged?.error);
+  const but = damaged === undefined ? '' : ', though that answer is not sound';
+  if (Array.isArray(supportedVersions)) {
+    const reason = `it answered server/discover with its supportedVersions${but}`;
+    return { era: 'modern', reason };
   }
   // A modern error is an answer that no legacy server gives: so nobody falls back after one.
-  const name = MODERN_ERRORS[Number(error?.code)];
+  const name = MODERN_ERRORS[Number.isInteger(code) ? code : 0];
   if (name !== undefined) {
-    return { era: 'modern', reason: `it refused server/discover with ${error?.code}, ${name}` };
+    return { era: 'modern', reason: `it refused server/discover with ${code}, ${name}${but}` };
   }
   // Legacy servers refuse what they do not know in many ways: no single code may decide this.
   const reason =
-    error !== undefined ? `it refused server/discover with ${error.code}, no modern error` :
-    result !== undefined ? 'its answer to server/discover has no array of supportedVersions' :
+    error !== undefined ? `it refused server/discover with ${code}, no modern error` :
+    result !== undefined ? 'its answer to server/discover lists no supportedVersions' :
     missing === 'damage' ? 'its answer to server/discover is no sound response' :
     `it did not answer server/discover: ${why}`;
   return { era: 'legacy', reason };
@@ -147,12 +161,16 @@ function agree(where: string, supported: unknown): boolean {
   return check('a version that both speak', spoken !== null, expected, versions);
 }
 
-/** Legacy: shakes hands (2025-11-25/basic/lifecycle). */
-async function initialize(server: Server): Promise<boolean> {
+/** Legacy: offers to shake hands (2025-11-25/basic/lifecycle). */
+function greet(server: Server): Promise<Answer> {
   step('Shake hands: initialize, and then notifications/initialized');
   const protocolVersion = LEGACY_VERSIONS[0];
   const offer = { protocolVersion, capabilities: {}, clientInfo: CLIENT_INFO };
-  const answer = await server.ask('initialize', offer, server.startTimeout);
+  return server.ask('initialize', offer, server.startTimeout);
+}
+
+/** Legacy: takes the hand, if both know a version. */
+function initialize(server: Server, answer: Answer): boolean {
   if (!answered('initialize', answer)) return false;
   const { result = {} } = answer;
   const version = LEGACY_VERSIONS.find((known) => known === result.protocolVersion);
@@ -163,24 +181,6 @@ async function initialize(server: Server): Promise<boolean> {
   if (!isKnown) return false;
   server.send({ method: 'notifications/initialized' });
   return learn(result, result.serverInfo, false);
-}
-
-/** Keeps what a server says of itself. A modern one need not say who it is. */
-function learn(result: JsonObject, info: unknown, isAnonymous: boolean): true {
-  const { capabilities, instructions } = result;
-  const flaw = isAnonymous ? undefined : findFlaw(info, ['name', 'version'], ['title']);
-  if (sound('serverInfo', flaw, info)) account.serverInfo = (info ?? null) as JsonObject | null;
-  const isMap = isObject(capabilities);
-  if (check('capabilities', isMap, 'an object', capabilities)) {
-    account.capabilities = capabilities as JsonObject;
-  }
-  for (const [name, value] of Object.entries(account.capabilities)) {
-    check(`capabilities.${label(name)}`, isObject(value), 'an object', value);
-  }
-  if (sound('instructions', findFlaw(result, [], ['instructions']), instructions)) {
-    account.instructions = (instructions ?? null) as string | null;
-  }
-  return true;
 }
 
 // A list that goes on beyond this is taken for an endless one.
@@ -232,7 +232,9 @@ function takePage(list: List, where: string, page: unknown, keys: Set<unknown>):
     const flaw = findFlaw(entry, list.must, list.may) ?? findInnerFlaw(entry, list);
     if (!sound(place, flaw, entry)) continue;
     const key = entry[list.key];
-    check(`${place}: a ${list.key} of its own`, !keys.has(key), 'no two alike', key);
+    // Of templates nobody says that no two may be alike.
+    const isNew = !keys.has(key) || list.member === 'resourceTemplates';
+    check(`${place}: a ${list.key} of its own`, isNew, 'no two alike', key);
     keys.add(key);
     account[list.member].push(entry);
   }
@@ -262,6 +264,8 @@ type Answer = {
   result?: JsonObject;
   error?: JsonObject;
   missing?: 'silence' | 'death' | 'damage';
+  /** The message that came and is not sound. */
+  damaged?: JsonObject;
   why?: string;
   /** What a server that is gone said last on stderr. */
   lastWords?: string;
@@ -290,7 +294,8 @@ async function request(server: Server, method: string, params: JsonObject = {}):
 /** Is there a result? Says so where not; a damaged answer was named when it came. */
 function answered(title: string, { result, error, missing, why, lastWords }: Answer): boolean {
   if (missing === 'damage') return false;
-  const words = lastWords ? `${why}; its last words on stderr: ${lastWords.trim()}` : why;
+  const last = lastWords?.trim();
+  const words = last ? `${why}; its last words on stderr: ${last}` : why;
   return check(title, result !== undefined, 'a result', error ? explain(error, title) : words);
 }
 
@@ -343,6 +348,21 @@ function at(value: unknown, ...path: (string | number)[]): unknown {
 
 function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** The JSON value of a text; undefined, which no JSON text means, where it is none. */
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Is a value nested deeper than this? To print one without a bound would crash. */
+function isDeeper(value: unknown, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  return levels === 0 || Object.values(value).some((inner) => isDeeper(inner, levels - 1));
 }
 // #endregion probe-answers
 
@@ -409,6 +429,11 @@ function findFlaw(value: unknown, must: string[], may: string[] = []): string | 
   return undefined;
 }
 
+/** Checks that there is no flaw. */
+function sound(title: string, flaw: string | undefined, came: unknown): boolean {
+  return check(title, flaw === undefined, flaw, came);
+}
+
 /** The same for what is one level deeper: a tool's input schema, a prompt's arguments. */
 function findInnerFlaw({ inputSchema, arguments: args }: JsonObject, list: List) {
   const isSchema = list.member !== 'tools' || at(inputSchema, 'type') === 'object';
@@ -433,6 +458,24 @@ function newTask(flag: 'call' | 'read' | 'prompt', what: string, args: JsonObjec
       method: 'prompts/get', params, member: 'messages' },
   };
   return tasks[flag];
+}
+
+/** Keeps what a server says of itself. A modern one need not say who it is. */
+function learn(result: JsonObject, info: unknown, isAnonymous: boolean): true {
+  const { capabilities, instructions } = result;
+  const flaw = isAnonymous ? undefined : findFlaw(info, ['name', 'version'], ['title']);
+  if (sound('serverInfo', flaw, info)) account.serverInfo = (info ?? null) as JsonObject | null;
+  const isMap = isObject(capabilities);
+  if (check('capabilities', isMap, 'an object', capabilities)) {
+    account.capabilities = capabilities as JsonObject;
+  }
+  for (const [name, value] of Object.entries(account.capabilities)) {
+    check(`capabilities.${label(name)}`, isObject(value), 'an object', value);
+  }
+  if (sound('instructions', findFlaw(result, [], ['instructions']), instructions)) {
+    account.instructions = (instructions ?? null) as string | null;
+  }
+  return true;
 }
 
 /** Prints who the server is. */
@@ -461,8 +504,8 @@ function printEntry(entry: JsonObject, key: string): void {
   prose(description);
   for (const argument of listArguments(entry)) {
     const { type = 'string', required, description: words = '' } = argument;
-    const short = shorten(String(words).replace(/\s+/g, ' ').trim(), 200);
-    const facts = `${shorten(String(type), 200)}${required === true ? ', required' : ''}`;
+    const short = shorten(wordsOf(words).replace(/\s+/g, ' ').trim(), 200);
+    const facts = `${shorten(wordsOf(type), 200)}${required === true ? ', required' : ''}`;
     fact(4, `${label(argument.name)}: ${facts}${short === '' ? '' : ` - ${short}`}`);
   }
 }
@@ -485,7 +528,7 @@ function typeOf(schema: unknown): string {
   if (Array.isArray(values)) return values.map((value) => JSON.stringify(value)).join(' or ');
   if (Array.isArray(oneOf)) return [...new Set(oneOf.map(typeOf))].join(' or ');
   if (type === 'array' && items !== undefined) return `array of ${typeOf(items)}`;
-  return [type ?? $ref ?? 'anything'].flat().join(' or ');
+  return [type ?? $ref ?? 'anything'].flat().map(wordsOf).join(' or ');
 }
 
 /** Prints what a call, a read or a prompt brought. */
@@ -503,7 +546,9 @@ function printResult(member: Task['member'], result: JsonObject): void {
   if ((blocks as unknown[]).length === 0) say(`${member}: none`);
   if (structuredContent === undefined) return;
   fact(2, 'structured content:');
-  prose(JSON.stringify(structuredContent, null, 2));
+  // Spread out, a deep value of one line could be longer than a string may be.
+  const flat = JSON.stringify(structuredContent);
+  prose(flat.length > 100_000 ? flat : JSON.stringify(structuredContent, null, 2));
 }
 
 /** Prints one message of a prompt: who speaks, and what. */
@@ -516,7 +561,7 @@ function printMessage(where: string, message: unknown): void {
 
 /** Prints one block of content, each kind in its own way; what is binary is counted, not shown. */
 function printBlock(where: string, block: unknown): void {
-  const type = String(at(block, 'type'));
+  const type = wordsOf(at(block, 'type'));
   const must = Object.hasOwn(CONTENT, type) ? CONTENT[type] : undefined;
   const kinds = `the type ${Object.keys(CONTENT).join(', ')}`;
   if (!sound(where, must === undefined ? kinds : findFlaw(block, must), block)) return;
@@ -555,7 +600,7 @@ const WIDTH = Math.min(Math.max(process.stdout.columns || 100, 40), 100);
 
 // What could steer a terminal, or hide: controls, marks of direction, line ends of other kinds,
 // invisible characters, half a character. Emoji joined by U+200D are torn apart by this.
-const STRANGE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{Co}]/gu;
+const STRANGE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{Co}\p{DI}\u2800]/gu;
 
 /** Shows strange characters as \u…. */
 function shield(text: string): string {
@@ -571,7 +616,7 @@ function shorten(text: string, most = 2000): string {
 
 /** Prints a line of ours, with words of the server's in it; what is too long is indented more. */
 function fact(indent: number, text: string, colour = 0): void {
-  for (const [index, one] of wrap(shorten(text)).entries()) {
+  for (const [index, one] of wrap(shorten(text), indent + 6).entries()) {
     say(`${' '.repeat(indent + (index && 6))}${one}`, colour);
   }
 }
@@ -580,25 +625,49 @@ function fact(indent: number, text: string, colour = 0): void {
 function prose(text: unknown): void {
   if (typeof text !== 'string' || text.trim() === '') return;
   const lines = shorten(text.trimEnd(), 4000).split(/\r\n|[\n\r]/); // --json has all
-  for (const one of lines.slice(0, 60).flatMap(wrap)) say(`      ${one}`);
+  for (const one of lines.slice(0, 60).flatMap((one) => wrap(one))) say(`      ${one}`);
   if (lines.length > 60) say(`      ... (${lines.length - 60} more lines)`);
 }
 
 /** Breaks a line, since a terminal that did it would go on at its left edge. */
-function wrap(line: string): string[] {
+function wrap(line: string, indent = 6): string[] {
   const shown = shield(line);
   // Most characters of East Asia, and emoji, take two columns.
   const isWide = /[\u1100-\u115f\u2e80-\uffff]|[^\0-\uffff]/u.test(shown);
-  const width = (isWide ? WIDTH >> 1 : WIDTH) - 14; // room for the deepest indentation
+  const width = (isWide ? WIDTH >> 1 : WIDTH) - indent - 2; // a terminal breaks at its last column
   // At a space, if there is one in the second half; else where the line is full.
   const pieces = new RegExp(`.{${width >> 1},${width}}(?:\\s|$)|.{1,${width}}`, 'gu');
   return shown.match(pieces) ?? [''];
 }
 
+/** A value of the server's as text; String() fails on an object with a toString of its own. */
+function wordsOf(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value) ?? 'nothing';
+}
+
 /** A name of the server's choice: as it is where it is plain, else in quotes. */
 function label(name: unknown): string {
-  const text = String(name);
+  const text = wordsOf(name);
   return /^[\w.:/{}?=&%#@~+*,;$!()-]+$/.test(text) ? text : JSON.stringify(shorten(text, 200));
+}
+
+/** Prints the account, piece by piece: a whole one could be longer than a string may be. */
+function printAccount(): void {
+  const write = (text: string) => void process.stdout.write(text);
+  const put = (value: unknown) => write(shield(JSON.stringify(value)));
+  for (const [index, [name, value]] of Object.entries(account).entries()) {
+    write(`${index === 0 ? '{' : ','}\n  "${name}": `);
+    if (!Array.isArray(value)) {
+      put(value);
+      continue;
+    }
+    for (const [place, entry] of value.entries()) {
+      write(`${place === 0 ? '[' : ','}\n    `);
+      put(entry);
+    }
+    write(value.length === 0 ? '[]' : '\n  ]');
+  }
+  write('\n}\n');
 }
 // #endregion probe-text
 
@@ -619,8 +688,9 @@ async function startServer({ command, env, timeout }: Options) {
   const child = spawn(file, args, { env, detached: !IS_WINDOWS, windowsHide: true });
   child.stdin.on('error', () => {}); // a broken pipe: the end of its stdout tells the rest
   process.on('exit', () => end(child, 'SIGKILL')); // however this program ends
-  await once(child, 'spawn').catch(({ message }: Error) =>
-    leave(2, `Cannot start "${file}" (${message}): is it installed, and on the PATH?`));
+  await once(child, 'spawn').catch(({ message }: Error) => leave(2, message.includes('EACCES')
+    ? `"${file}" is no program (${message}). Put what runs it in front: -- python3 ${file}`
+    : `Cannot start "${file}" (${message}): is it installed, and on the PATH?`));
   const exited = once(child, 'exit');
   const closed = once(child, 'close'); // it has exited, and all that it wrote is read
   const late = new Map<unknown, string>(); // requests whose deadline has passed
@@ -678,14 +748,24 @@ async function startServer({ command, env, timeout }: Options) {
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     lastWords = (lastWords + text).trimStart().slice(-300);
   });
-  // stderr is for people: node:readline may cut it, since no message depends on it. It is shown
-  // and never judged (2026-07-28/basic/transports/stdio).
-  createInterface({ input: child.stderr }).on('line', (text) => {
-    for (const one of wrap(shorten(text))) {
+  // stderr is for people: it is shown and never judged (2026-07-28/basic/transports/stdio).
+  let words = ''; // of one line
+  child.stderr.on('data', (text: string) => {
+    for (const [index, piece] of text.split('\n').entries()) {
+      if (index > 0) passOn();
+      words += piece.slice(0, 2001 - words.length); // no more of it is shown
+    }
+  });
+  child.stderr.once('end', () => words === '' || passOn());
+
+  function passOn(): void {
+    const isWhole = words.length <= 2000;
+    for (const one of wrap(isWhole ? words.replace(/\r$/, '') : `${words.slice(0, -1)}...`)) {
       if (output.isJson) console.error(`    | ${one}`);
       else say(`    | ${one}`);
     }
-  });
+    words = '';
+  }
 
   function take(text: string): void {
     showMessage('<--', text);
@@ -696,15 +776,18 @@ async function startServer({ command, env, timeout }: Options) {
     const isAnswer = result !== undefined || error !== undefined || typeof method !== 'string';
     if (isSound && !isAnswer) return id === undefined ? undefined : asked(id, method);
     if (late.has(id)) {
-      const hint = late.get(id) === 'server/discover' ? '; --probe-timeout waits longer' : '';
-      say(`      (it answers ${late.get(id)} after its deadline, and is ignored${hint})`);
+      const hint = child.stdin.writableEnded ? ': is its stdout flushed after each message?'
+        : late.get(id) === 'server/discover' ? '; --probe-timeout waits longer' : '';
+      fact(6, `(it answers ${late.get(id)} after its deadline, and is ignored${hint})`);
       return void late.delete(id);
     }
     const object = 'a JSON object, 500 deep at most';
     const flaw = isSound ? findEnvelopeFlaw(message, waiting?.id) : object;
     sound('a message', flaw, text);
     if (waiting === undefined || waiting.id !== id) return; // nobody waits for it
-    if (flaw !== undefined) return waiting.settle({ missing: 'damage' });
+    if (flaw !== undefined) {
+      return waiting.settle({ missing: 'damage', damaged: Object(message) as JsonObject });
+    }
     const size = text.length;
     waiting.settle(error === undefined
       ? { result: result as JsonObject, size } : { error: error as JsonObject, size });
@@ -763,20 +846,6 @@ function end(child: ChildProcess, signal: 'SIGTERM' | 'SIGKILL'): void {
   }
 }
 
-/** The JSON value of a text; undefined, which no JSON text means, where it is none. */
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
-/** Is a value nested deeper than this? To print one without a bound would crash. */
-function isDeeper(value: unknown, levels: number): boolean {
-  if (typeof value !== 'object' || value === null) return false;
-  return levels === 0 || Object.values(value).some((inner) => isDeeper(inner, levels - 1));
-}
 // #endregion probe-wire
 
 // #region probe-report — what is printed, and how it counts
@@ -793,9 +862,12 @@ function say(text: string, colour = 0): void {
   process.stdout.write(isPlain ? `${shown}\n` : `\u001b[${colour}m${shown}\u001b[0m\n`);
 }
 
-/** Shows a line of the wire as it is, but for what is strange; a terminal may break it. */
+/** Shows a line of the wire as it is, but for what is strange; on a terminal in pieces. */
 function showMessage(arrow: '-->' | '<--', text: string): void {
-  if (!output.isQuiet) say(`${arrow} ${shorten(text)}`);
+  if (output.isQuiet) return;
+  // The pieces of a broken line must not stand where ours begin.
+  const pieces = process.stdout.isTTY ? wrap(shorten(text)) : [shorten(text)];
+  for (const [index, piece] of pieces.entries()) say(`${index === 0 ? arrow : '   '} ${piece}`);
 }
 
 /** Begins a step of the visit. */
@@ -816,11 +888,6 @@ function check(title: string, holds: boolean, expected: unknown, came: unknown):
   fact(6, `came:     ${found}`);
   if (account.findings.length > 1000) say('      (whatever else is wrong is counted, not shown)');
   return holds;
-}
-
-/** Checks that there is no flaw. */
-function sound(title: string, flaw: string | undefined, came: unknown): boolean {
-  return check(title, flaw === undefined, flaw, came);
 }
 // #endregion probe-report
 
@@ -866,7 +933,7 @@ function readOptions(argv: string[]) {
   const unset = names.find((name) => process.env[name] === undefined);
   if (help) leave(0, 'Finds out what a server is, and lists what it offers.');
   const isOne = call.positionals.length <= (isCommand ? 0 : 1);
-  if (!isOne) leave(2, 'One server: SERVER.ts, or -- COMMAND.');
+  if (!isOne) leave(2, 'One server: SERVER.ts, or -- and a COMMAND with its arguments.');
   if (!command[0]) leave(2, "Which one? Please pass the server's file, or -- and its COMMAND.");
   if (SCRIPT.test(command[0]) && !existsSync(command[0])) {
     leave(2, `There is no file ${command[0]}: pass the server's file, or -- and its COMMAND.`);
@@ -938,9 +1005,7 @@ async function main(): Promise<void> {
   const total = passed + failed;
   say('');
   say(`result: ${failed > 0 ? `${failed} of ${total} checks failed` : `${total} checks passed`}`);
-  // A newline is the one strange character that JSON.stringify puts between members.
-  const json = JSON.stringify(account, null, 2).split('\n').map(shield).join('\n');
-  if (output.isJson) process.stdout.write(`${json}\n`);
+  if (output.isJson) printAccount();
   process.exitCode = failed > 0 ? 1 : 0;
 }
 // #endregion probe-call

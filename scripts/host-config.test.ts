@@ -235,13 +235,42 @@ test('a server of your own: its name, and what runs it', async (t) => {
   const server = readFileSync(join(KIT, 'servers', 'echo.ts'), 'utf8');
   writeFileSync(join(folder, 'my server (v2).mts'), server);
   const typed = await print(['generic', 'my server (v2).mts', '--', '--flag'], folder);
-  const launch = readConfig(typed.stdout, 'generic', 'my-server-v2-');
+  const launch = readConfig(typed.stdout, 'generic', 'my-server-v2');
   assert.deepEqual(launch.args.slice(-2), [join(folder, 'my server (v2).mts'), '--flag']);
   assertAnswers(await start(t, launch));
   writeFileSync(join(folder, 'plain.mjs'), '');
   const plain = await print(['generic', 'plain.mjs'], folder);
   assert.deepEqual(readConfig(plain.stdout, 'generic', 'plain').args, [join(folder, 'plain.mjs')]);
   assert.match(plain.stderr, /, without tsx\./);
+});
+
+test('a server of your own elsewhere: its Run: line, and a name that a host takes', async (t) => {
+  const folder = makeTempFolder(t);
+  mkdirSync(join(folder, 'own'));
+  const write = (name: string, run: string) =>
+    writeFileSync(join(folder, 'own', name), `/**\n * Run: npx tsx ${run}\n */\n`);
+  const argsOf = async (name: string, ...given: string[]) => {
+    const { code, stdout, stderr } = await print(['generic', join('own', name), ...given], folder);
+    assert.equal(code, 0, stderr);
+    const [key = ''] = Object.keys(JSON.parse(stdout).mcpServers);
+    return [key, ...readConfig(stdout, 'generic', key).args.slice(IS_NATIVE ? 1 : 3)];
+  };
+  // The line is meant where its file is seen as it is written there.
+  write('server.ts', 'server.ts ./data');
+  assert.deepEqual(await argsOf('server.ts'), ['server', join(folder, 'own', 'data')]);
+  write('mine.ts', './own/mine.ts ./data');
+  assert.deepEqual(await argsOf('mine.ts'), ['mine', join(folder, 'data')]);
+  // Words are paths for the files server of the kit alone.
+  write('files.ts', 'files.ts');
+  assert.deepEqual(await argsOf('files.ts', 'verbose'), ['files', 'verbose']);
+  write('\u6587\u4ef6.ts', 'x.ts');
+  assert.deepEqual(await argsOf('\u6587\u4ef6.ts'), ['server']);
+  writeFileSync(join(folder, 'own', '-x.mjs'), '');
+  const log = ['--tap', join(folder, 'log.jsonl')];
+  const { stdout, stderr } = await print(['generic', join('own', '-x.mjs'), ...log], folder);
+  assert.equal(readConfig(stdout, 'generic', 'x').args.at(-1), join(folder, 'own', '-x.mjs'));
+  // That the tap needs tsx says nothing of the server.
+  assert.match(stderr, /^The server is run by Node [\d.]+, without tsx\./m);
 });
 
 test('a path with ${ is warned of: several hosts replace that', async (t) => {

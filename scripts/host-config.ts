@@ -26,7 +26,7 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 
-import { parseRunLine } from './testing.ts';
+import { folderOfRun, parseRunLine } from './testing.ts';
 
 /** How a host starts a server: a program and its arguments, with no shell between. */
 type Launch = { command: string; args: string[] };
@@ -214,17 +214,21 @@ function findServer(server: string): string {
   if (names.includes(server)) return join(KIT, 'servers', `${server}.ts`);
   const isFile = existsSync(server) && !statSync(server).isDirectory();
   if (isFile && SCRIPT.test(server)) return resolve(server);
-  if (isFile) leave(2, `${server} is no script: it must end in .ts, .mts, .js or .mjs.`);
+  if (isFile) {
+    leave(2, `${server} is no script: it must end in .ts, .mts, .js or .mjs. For a server in ` +
+      'another language, print the configuration of echo; at command put the full path of the ' +
+      'program that runs yours, and in args, behind a -- if there is one, that of your file.');
+  }
   return leave(2, `There is no server ${server}. The kit has ${names.join(', ')}; or pass the ` +
     'path of your own.');
 }
 
 /** The server's arguments: those that were given, or those of its `Run:` line. */
 function findArguments(file: string, given: string[]): string[] {
-  const isFiles = basename(file) === 'files.ts';
+  const isFiles = file === join(KIT, 'servers', 'files.ts');
   const run = given.length > 0 ? undefined : parseRunLine(readFileSync(file, 'utf8'));
-  // The line means the folder of the kit; what you give means the folder where you are.
-  const base = run === undefined ? '' : resolve(dirname(file), '..');
+  // The line is meant in a folder of its own; what you give means the folder where you are.
+  const base = run === undefined ? '' : folderOfRun(file, run.file) ?? dirname(file);
   return (run?.args ?? given).map((argument) => {
     // A folder for the files server, and what says itself that it is a path, must be absolute.
     if (!isFiles && !/^\.{1,2}([\\/]|$)/.test(argument)) return argument;
@@ -281,9 +285,9 @@ function readArguments(argv: string[]) {
 
 /** What a person should know about the configuration that was printed. */
 function explain(
-  host: Host, name: string, launch: Launch, moved: string[], log: string | undefined,
+  host: Host, name: string, plain: Launch, launch: Launch, moved: string[], log?: string,
 ): string {
-  const how = launch.args[0] === '--import' ? 'with the tsx of the kit' : 'without tsx';
+  const how = plain.args[0] === '--import' ? 'with the tsx of the kit' : 'without tsx';
   const texts = [launch.command, ...launch.args];
   return [
     `This is a whole configuration for ${host.title}. It belongs here:`,
@@ -317,10 +321,11 @@ function main(): void {
   const plain = launchScript(file, args);
   const launch = log === undefined ? plain : tapped(plain, log);
   // Hosts take a name of letters, digits, - and _; Claude Code refuses others.
-  const name = basename(file).replace(SCRIPT, '').replace(/[^\w-]+/g, '-');
+  const plainName = basename(file).replace(SCRIPT, '').replace(/[^\w-]+/g, '-');
+  const name = plainName.replace(/^-+|-+$/g, '') || 'server';
   process.stdout.write(`${show(JSON.stringify(host.config(name, launch), null, 2))}\n`);
   const moved = given.filter((argument) => !args.includes(argument));
-  console.error(`\n${show(explain(host, name, launch, moved, log))}`);
+  console.error(`\n${show(explain(host, name, plain, launch, moved, log))}`);
 }
 
 // The tests import this file; then it does nothing by itself. Links are resolved, since a path that

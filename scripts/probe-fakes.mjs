@@ -18,9 +18,13 @@ const [diary = '', scenario = ''] = process.argv.slice(2);
 
 /** All that a terminal could be steered with, and lines that look like the probe's own. */
 export const HOSTILE = 'ev\u001b[2J\u0007\u009b31m\u007f\u202e\u2066\u061c\u200b\u2028\u2029' +
-  '\ud800\u{e0041}\u{f0000}\u0085il\nPASS  all is well\r\nFAIL  all is lost\r' +
+  '\ud800\u{e0041}\u{f0000}\u{e0100}\u034f\u3164\ufe0f\u2800\u0085il\n' +
+  'PASS  all is well\r\nFAIL  all is lost\r' +
   `result: 99 checks passed\n  fake-tool\n    fake: string, required\n` +
   `${' '.repeat(97)}result: 98 checks passed`;
+
+/** What String() cannot turn into text: its own methods are none. */
+const ODD = { toString: 1, valueOf: 1 };
 
 // ---------------------------------------------------------------------------------------------
 // How a scenario is written: a method's answer, or a function that gives it. An answer is
@@ -87,6 +91,8 @@ const withTools = (answers) => ({
 });
 
 const die = (code) => () => process.exit(code);
+/** An object in an object, and so on: deep, but not too deep for a message. */
+const newDepth = () => JSON.parse(`${'{"a":'.repeat(480)}1${'}'.repeat(480)}`);
 const image = Buffer.from('four').toString('base64');
 const text = (words) => ({ type: 'text', text: words });
 const CONTENT = [
@@ -178,6 +184,19 @@ export const SCENARIOS = {
   'death by a signal on the probe': isLegacy({
     'server/discover': () => process.kill(process.pid, 'SIGKILL'),
   }),
+  'a refusal, then death': isLegacy({
+    'server/discover': ({ id }) => {
+      say(reply(id, error(-32600, 'initialize comes first')));
+      process.exit(1);
+    },
+  }),
+  'a refusal, then death, on everything': {
+    'server/discover': ({ id }) => {
+      say(reply(id, error(-32600, 'initialize comes first')));
+      process.exit(1);
+    },
+    'initialize': die(4),
+  },
   'stdout closed on the probe': isLegacy({ 'server/discover': () => closeSync(1) }),
   'death on everything': { 'server/discover': die(3), 'initialize': die(4) },
   'death on everything, with last words': {
@@ -208,6 +227,16 @@ export const SCENARIOS = {
   'jsonrpc 1.0': isLegacy({
     'server/discover': ({ id }) => line({ jsonrpc: '1.0', id, ...discovery() }),
   }),
+  'a result beside a null': isLegacy({
+    'server/discover': ({ id }) => reply(id, { ...discovery(), error: null }),
+  }),
+  'unsupported, a message that is no text': isLegacy({
+    'server/discover': error(-32022, 5, { supported: ['2026-07-28'] }),
+  }),
+  'unsupported, no message': isLegacy({
+    'server/discover': { error: { code: -32022, data: { supported: ['2026-07-28'] } } },
+  }),
+  'a broken code': isLegacy({ 'server/discover': error(-32022.5) }),
   'an error without a code': isLegacy({ 'server/discover': { error: { message: 'No' } } }),
   'a result that is an array': isLegacy({ 'server/discover': { result: [] } }),
   'a second answer': isModern({
@@ -259,6 +288,7 @@ export const SCENARIOS = {
     'server/discover': discovery({ resultType: 'partial' }),
   }),
   'no cache hints': lists('tools/list', plain({ resultType: 'complete', tools: [TOOL] })),
+  'half a millisecond': lists('tools/list', ok({ ttlMs: 0.5, tools: [TOOL] })),
   'odd cache hints': lists('tools/list', ok({ ttlMs: -1, cacheScope: 'all', tools: [TOOL] })),
 
   // --- Pages ---
@@ -337,6 +367,45 @@ export const SCENARIOS = {
       { ...TOOL, name: 'three', inputSchema: { type: 'object', properties: null } },
     ],
   })),
+
+  // --- Values that are more than they seem ---
+  'a toString of their own': isModern({
+    'server/discover': discovery({
+      supportedVersions: ['2026-07-28', ODD],
+      capabilities: { ...ALL, ...ODD, toString: {}, valueOf: ODD },
+    }, { name: ODD, version: '1' }),
+    'tools/list': ok({
+      tools: [{
+        ...TOOL,
+        inputSchema: {
+          type: 'object', required: [ODD],
+          properties: {
+            a: { type: ODD }, b: { type: ['string', ODD] }, c: { type: 'array', items: ODD },
+            d: { $ref: ODD, description: ODD },
+          },
+        },
+      }],
+    }),
+    'prompts/list': ok({ prompts: [{ name: 'good', arguments: [{ name: 'e', type: ODD }] }] }),
+    'tools/call': plain({ resultType: 'complete', content: [{ type: ODD }, text('the end')] }),
+    'prompts/get': plain({
+      resultType: 'complete', messages: [{ role: ODD, content: { type: ODD } }],
+    }),
+  }),
+  'a legacy version with a toString': isLegacy({
+    'initialize': handshake({ protocolVersion: ODD }),
+  }),
+  'deep and many': withTools({
+    'tools/list': () => ok({
+      tools: Array.from({ length: 1500 }, (_, index) => ({
+        ...TOOL, name: `t${index}`, inputSchema: { type: 'object', x: newDepth() },
+      })),
+    }),
+    'tools/call': () => plain({
+      resultType: 'complete', content: [],
+      structuredContent: { all: Array.from({ length: 1500 }, newDepth) },
+    }),
+  }),
 
   // --- Calls, reads, prompts ---
   'every content': withTools({
@@ -461,6 +530,17 @@ export const SCENARIOS = {
   'wide characters': isModern({
     'tools/list': ok({ tools: [{ ...TOOL, description: '\u4f60\u597d'.repeat(300) }] }),
   }),
+  'quotation marks and dots': isModern({
+    'tools/list': ok({ tools: [{ ...TOOL, description: '\u201cso\u201d\u2026 '.repeat(60) }] }),
+  }),
+  'a long line on stderr': {
+    ...isModern(),
+    start: () => say(`${'x'.repeat(20 * 2 ** 20)}\nthe next\r\n`, 2),
+    end: () => {
+      say('its last words', 2);
+      process.exit(0);
+    },
+  },
   'a megabyte of description': isModern({
     'tools/list': ok({ tools: [{ ...TOOL, description: 'word '.repeat(2e5) }] }),
   }),

@@ -128,6 +128,18 @@ test('arguments: those of the Run: line, or others, or the whole command', async
   assert.match(away.stdout, /The lessons/);
 });
 
+test('a Run: line that begins with ./ means the folder of the server', async (t) => {
+  const folder = makeTempFolder(t);
+  const server = scaffold(
+    'reply(1, { result: { args: process.argv.slice(2), cwd: process.cwd() } })');
+  writeFileSync(join(folder, 'dot.ts'), `/**\n * Run: npx tsx ./dot.ts a\n */${server}`);
+  writeFileSync(join(folder, 'm.jsonl'), request(1));
+  const { code, stdout } = await send([join(folder, 'dot.ts'), join(folder, 'm.jsonl')]);
+  assert.equal(code, 0, stdout);
+  const [, answer = ''] = /^<-- (.*)$/m.exec(stdout) ?? [];
+  assert.deepEqual(JSON.parse(answer).result, { args: ['a'], cwd: folder });
+});
+
 // ---------------------------------------------------------------------------------------------
 // The file
 // ---------------------------------------------------------------------------------------------
@@ -239,6 +251,11 @@ const BROKEN: Record<string, [file: string | Buffer, says: RegExp]> = {
   ],
   'a wrong escape': ['["C:\\docs"]', /1:5: .*expected an escape: .*\n    \["C:\\docs"\]\n {8}\^/],
   'wide characters': ['["你好" 1]', /1:7: .*expected "," or "\]"\n    \["你好" 1\]\n {12}\^/],
+  'an accent of its own': ['["e\u0301" 1]', /1:7: .*\n    \["e\u0301" 1\]\n {9}\^\n/],
+  'emoji that are joined': [
+    '["\u{1f469}\u200d\u{1f4bb}" 1]', /\n    \["\u{1f469}\u200d\u{1f4bb}" 1\]\n {12}\^\n/u,
+  ],
+  'rare Chinese': ['["\u{20000}" 1]', /1:6: .*\n    \["\u{20000}" 1\]\n {10}\^\n/u],
   'a long line': [`[${'1,'.repeat(500)}x${',1'.repeat(500)}]`,
     /1:1002: .*\n    \.\.\.[1,]{50}x[1,]{29}\.\.\.\n {57}\^/],
   'hostile text': ['{\u001b[31m"a"}', /1:2: .*\n    \{\\u001b\[31m"a"\}\n {5}\^/],
@@ -310,7 +327,7 @@ test('no answer in time: it says so, goes on, and ends with 1', async (t) => {
   const after = lines.indexOf(`--> ${request(2)}`);
   assert.equal(lines[after + 1], '      (no answer to 2 in 2000 ms)', stdout);
   assert.equal(lines[after + 2], `--> ${request(3)}`);
-  assert.equal(last, 'end: exit 0; 3 messages sent, 2 came; 1 got no answer in time');
+  assert.equal(last, 'end: exit 0; 3 messages sent, 2 came; 1 got no answer');
 });
 
 test('silence after what is no message is no fault', async (t) => {
@@ -331,10 +348,17 @@ test('a server that dies is noticed at once, and the rest is not sent', async (t
   const { code, lines, last, stdout } = await play(t, server, file, ['--timeout', '50000']);
   assert.equal(code, 1);
   assert.ok(lines.includes('    | no more'), stdout);
-  assert.doesNotMatch(stdout, /no answer/); // it did not wait for one
+  assert.ok(lines.includes('      (no answer to 2: the server has ended)'), stdout);
   assert.ok(lines.includes('# more'), stdout);
   assert.equal(
     last, 'end: exit 7; 2 of 3 messages sent, 1 came; the server ended before the rest was sent');
+});
+
+test('a server that leaves well, but without its answer', async (t) => {
+  const { code, lines, last } = await play(t, scaffold('process.exit(0)'), request(1));
+  assert.equal(code, 1);
+  assert.ok(lines.includes('      (no answer to 1: the server has ended)'));
+  assert.equal(last, 'end: exit 0; 1 message sent, 0 came; 1 got no answer');
 });
 
 test('a server that dies while the file sleeps ends the sleep', async (t) => {
@@ -393,6 +417,18 @@ test('a line of the server that never ends is given up', async (t) => {
   const { code, last } = await play(t, server, `${request(1)}\n${request(2)}\n`);
   assert.equal(code, 1);
   assert.match(last, /^end: .*; 1 of 2 messages sent, 0 came; a line of the server's has /);
+});
+
+test('a line on stderr is cut, however long, and the last needs no end', async (t) => {
+  const server = scaffold(
+    "process.stderr.write('x'.repeat(20 * 1024 * 1024) + '\\nthe next\\r\\n', () => reply(1))",
+    "process.stderr.write('its last words', () => process.exit(0))");
+  const { code, lines } = await play(t, server, request(1));
+  assert.equal(code, 0);
+  assert.deepEqual(lines.filter((line) => line.startsWith('    | ')), [
+    `    | ${'x'.repeat(10_000)}... (the rest of this line is left out)`,
+    '    | the next', '    | its last words',
+  ]);
 });
 
 test('hostile text of a server, and of the file, is shown as \\u', async (t) => {

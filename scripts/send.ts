@@ -37,12 +37,11 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync, realpathSync, statSync } from 'node:fs';
-import { normalize, relative, resolve } from 'node:path';
-import { createInterface } from 'node:readline';
+import { relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
-import { parseRunLine } from './testing.ts';
+import { folderOfRun, parseRunLine } from './testing.ts';
 
 type JsonObject = Record<string, unknown>;
 
@@ -238,8 +237,10 @@ function describeFault(place: string, text: string, { at, expected }: Fault): st
   const from = at > 60 ? at - 50 : 0;
   const [before, after] = [text.slice(from, at), text.slice(at, at + 30)].map(show);
   const [head, tail] = [from > 0 ? '...' : '', at + 30 < text.length ? '...' : ''];
-  // Chinese and emoji take two columns on a terminal.
-  const indent = [...`${head}${before}`].map((one) => (WIDE.test(one) ? '  ' : ' ')).join('');
+  // Chinese and emoji take two columns on a terminal, accents and invisible characters none.
+  const isWide = (one: string) => WIDE.test(one) || EMOJI.test(one);
+  const columnsOf = (one: string) => (NARROW.test(one) ? 0 : isWide(one) ? 2 : 1);
+  const indent = [...`${head}${before}`].map((one) => ' '.repeat(columnsOf(one))).join('');
   return [
     `${place}:${column}: this line is not JSON: expected ${expected}`,
     `    ${head}${before}${after}${tail}`,
@@ -249,7 +250,9 @@ function describeFault(place: string, text: string, { at, expected }: Fault): st
   ].join('\n');
 }
 
-const WIDE = /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uff00-\uff60]|\p{Emoji_Presentation}/u;
+const NARROW = /[\p{Mn}\p{Me}\p{Cf}]/u;
+const EMOJI = /\p{Emoji_Presentation}/u;
+const WIDE = /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uff00-\uff60\u{20000}-\u{3fffd}]/u;
 
 function parse(text: string): unknown {
   try {
@@ -268,6 +271,7 @@ function isObject(value: unknown): value is JsonObject {
 // ---------------------------------------------------------------------------------------------
 
 const LINE_LIMIT = 64 * 1024 * 1024; // UTF-16 units of one line of the server's
+const WORDS_LIMIT = 10_000; // characters of a line on stderr that are shown
 const IS_WINDOWS = process.platform === 'win32';
 
 /** Plays the steps to a server; gives this program's exit code. Throws if it cannot start. */
@@ -320,8 +324,21 @@ async function startServer({ command, cwd, env, timeout }: Options) {
     line = '';
     child.stdout.destroy();
   });
-  // stderr is for people: node:readline may cut it, since no message depends on it.
-  createInterface({ input: child.stderr }).on('line', (text) => say(`    | ${text}`));
+  // Of a line on stderr no more is kept than is worth reading: it may never end.
+  let words = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    for (const [index, piece] of text.split('\n').entries()) {
+      if (index > 0) sayWords();
+      words += piece.slice(0, WORDS_LIMIT + 1 - words.length);
+    }
+  }).on('end', () => words === '' || sayWords());
+
+  function sayWords(): void {
+    const isCut = words.length > WORDS_LIMIT;
+    const end = isCut ? '... (the rest of this line is left out)' : '';
+    say(`    | ${words.slice(0, WORDS_LIMIT).replace(/\r$/, '')}${end}`);
+    words = '';
+  }
 
   function take(text: string): void {
     if (text.trim() === '') return;
@@ -338,13 +355,22 @@ async function startServer({ command, cwd, env, timeout }: Options) {
     const wait = sent === 0 ? 3 * timeout : timeout; // the first includes the start
     sent += 1;
     due = owed;
-    const answered = new Promise<void>((resolve) => (settle = resolve));
+    let isAnswered = owed === 'nothing';
+    const answered = new Promise<void>((resolve) => {
+      settle = () => {
+        isAnswered = true;
+        resolve();
+      };
+    });
     child.stdin.write(Buffer.concat([bytes, Buffer.from('\n')]));
-    if (owed === 'nothing' || (await within(wait, Promise.race([answered, over])))) return;
+    if (isAnswered) return;
+    const isInTime = await within(wait, Promise.race([answered, over]));
+    if (isAnswered) return;
     due = 'nothing';
     // JSON-RPC asks for an error after what is no sound message, but many a server is silent there.
     if (isObject(owed)) unanswered += 1;
-    say(`      (no answer${isObject(owed) ? ` to ${JSON.stringify(owed.id)}` : ''} in ${wait} ms)`);
+    const to = isObject(owed) ? ` to ${JSON.stringify(owed.id)}` : '';
+    say(`      (no answer${to}${isInTime ? ': the server has ended' : ` in ${wait} ms`})`);
   }
 
   /** Sees it out: stdin ends, then SIGTERM, then SIGKILL (2025-11-25/basic/lifecycle). */
@@ -360,7 +386,7 @@ async function startServer({ command, cwd, env, timeout }: Options) {
     end(child, 'SIGKILL');
     for (const pipe of child.stdio) pipe?.destroy();
     if (line !== '') take(line); // the last line may lack its end
-    if (unanswered > 0) problem ||= `${unanswered} got no answer in time`;
+    if (unanswered > 0) problem ||= `${unanswered} got no answer`;
     return { how: child.signalCode ?? `exit ${child.exitCode}`, sent, came, problem };
   }
   return { over, send, endInput: () => void child.stdin.end(), seeOut };
@@ -464,9 +490,7 @@ function readOurs([server, messages, ...args]: string[]) {
   if (args.length > 0) return { messages, ...withRuntime([server, ...args]), cwd: undefined };
   // The line says how to run the server, and so in which folder: `servers/files.ts lessons`.
   const run = parseRunLine(readFileSync(server, 'utf8'));
-  const path = resolve(server);
-  const isThere = run !== undefined && path.endsWith(normalize(`/${run.file}`));
-  const cwd = isThere ? path.slice(0, -run.file.length) : undefined;
+  const cwd = run === undefined ? undefined : folderOfRun(server, run.file);
   return { messages, ...withRuntime([server, ...(run?.args ?? [])]), cwd };
 }
 

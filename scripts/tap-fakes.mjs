@@ -57,7 +57,7 @@ const FAKES = {
 
   /** Tells each signal, and ends with the last. */
   signals: () => {
-    for (const signal of ['SIGINT', 'SIGHUP', 'SIGTERM']) {
+    for (const signal of ['SIGINT', 'SIGHUP', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2', 'SIGTERM']) {
       process.on(signal, () => {
         stdout.write(`${signal}\n`);
         if (signal === 'SIGTERM') process.exitCode = 7;
@@ -97,6 +97,16 @@ const FAKES = {
   /** Ends, while a process that it started holds its pipes. */
   orphan: () => {
     const code = 'setTimeout(() => {}, 20_000)';
+    const child = spawn(process.execPath, ['-e', code], { stdio: 'inherit', detached: true });
+    writeFileSync(join(process.env.TAP_DIARY, `${child.pid}.pid`), '');
+    child.unref();
+    atEnd(() => process.exit(6));
+  },
+
+  /** Ends, while a process that it started goes on writing, to stdout (1) or stderr (2). */
+  chatter: (descriptor) => {
+    const code = `setInterval(() => require('fs').writeSync(${descriptor}, 'and\\n'), 100);
+      setTimeout(() => process.exit(), 90_000);`;
     const child = spawn(process.execPath, ['-e', code], { stdio: 'inherit', detached: true });
     writeFileSync(join(process.env.TAP_DIARY, `${child.pid}.pid`), '');
     child.unref();

@@ -164,7 +164,7 @@ function renderEvent(happening: Happening): string {
   if (event === 'started') return '';
   const more = event === 'ended' ? `: ${describeEnd(happening)}` : signal ? `: ${signal}` : '';
   return `<li class="event"><span class="time">${duration(atMs)}</span><div class="lane">` +
-    `<p>${text(`${EVENTS[event] ?? event}${more}`)}</p></div></li>\n`;
+    `<p>${text(`${Object.hasOwn(EVENTS, event) ? EVENTS[event] : event}${more}`)}</p></div></li>\n`;
 }
 
 function renderReading(reading: Reading, run: number): string {

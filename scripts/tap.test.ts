@@ -5,7 +5,7 @@
  */
 
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import type { ChildProcessWithoutNullStreams } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
@@ -209,14 +209,15 @@ async function settle(measure: () => number): Promise<number> {
 test('each signal is passed on, and does not end the tap', { skip: NO_SIGNALS }, async (t) => {
   const { child, ended, until, stdout, entries, folder } = startTapped(t, ['signals']);
   await until('ready');
-  for (const signal of ['SIGINT', 'SIGHUP', 'SIGTERM'] as const) {
+  const all = ['SIGINT', 'SIGHUP', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2', 'SIGTERM'] as const;
+  for (const signal of all) {
     child.kill(signal);
     await until(signal);
   }
   assert.equal((await ended).code, 7);
-  assert.equal(stdout().toString(), 'ready\nSIGINT\nSIGHUP\nSIGTERM\n');
+  assert.equal(stdout().toString(), `ready\n${all.join('\n')}\n`);
   const signals = entries().filter(({ event }) => event === 'signal').map(({ signal }) => signal);
-  assert.deepEqual(signals, ['SIGINT', 'SIGHUP', 'SIGTERM']);
+  assert.deepEqual(signals, all);
   await assertNothingLeft(folder);
 });
 
@@ -302,6 +303,17 @@ test('a process that holds the server\'s pipes does not hold the tap', async (t)
   assert.equal(left.length, 1, 'the orphan alone, which nobody asked the tap to end');
 });
 
+test('nor does one that goes on writing into them', { skip: NO_SIGNALS }, async (t) => {
+  await Promise.all(['1', '2'].map(async (descriptor) => {
+    const { child, ended, folder } = startTapped(t, ['chatter', descriptor]);
+    child.stdin.end();
+    const { code, stdout, stderr } = await ended;
+    await findSurvivors(join(folder, 'diary')); // it ends what is left
+    assert.equal(code, 6);
+    assert.match(descriptor === '1' ? stdout.toString() : stderr, /^and\nand\n/);
+  }));
+});
+
 // ---------------------------------------------------------------------------------------------
 // The log
 // ---------------------------------------------------------------------------------------------
@@ -349,12 +361,22 @@ test('a second run goes on in the log, also after a line that was cut off', asyn
 });
 
 const FULL = '/dev/full';
+const NO_FIFO = process.platform === 'win32' && 'Windows has no named pipes among its files';
+
+/** Makes a named pipe in a folder. */
+function makePipe(folder: string): string {
+  const file = join(folder, 'pipe');
+  execFileSync('mkfifo', [file]);
+  return file;
+}
+
 type BadLog = { what: string; reason: RegExp; skip?: string | false; log: (f: string) => string };
 const BAD_LOGS: BadLog[] = [
   { what: 'in a folder that is not there', reason: /ENOENT/, log: (f) => join(f, 'no', 'log') },
   { what: 'that is a folder', reason: /EISDIR|EPERM|EACCES/, log: (f) => f },
+  { what: 'that is a named pipe', reason: /no ordinary file/, skip: NO_FIFO, log: makePipe },
   {
-    what: 'on a full disk', reason: /ENOSPC/, log: () => FULL,
+    what: 'that is a device', reason: /no ordinary file/, log: () => FULL,
     skip: !existsSync(FULL) && `there is no ${FULL} on this system`,
   },
   {
@@ -378,6 +400,37 @@ for (const { what, reason, skip = false, log } of BAD_LOGS) {
     assert.equal(stderr.split('\n').length, 2, 'one sentence');
     const precious = join(folder, 'precious.txt');
     if (existsSync(precious)) assert.equal(readFileSync(precious, 'utf8'), 'precious');
+  });
+}
+
+// Each line of a shell runs the tap with a mirror behind it.
+const IN_A_SHELL = [
+  { what: 'would get into it', line: 'echo hello | "$@" | cat', log: () => '/dev/stdout' },
+  {
+    what: 'would get into it, in a file', log: () => '/dev/stdout',
+    line: 'echo hello | "$@" > said.txt; cat said.txt; rm said.txt',
+  },
+  {
+    what: 'has no more room', line: 'ulimit -f 1; echo hello | "$@"', // 512 or 1,024 bytes
+    log: (folder: string) => join(folder, 'log.jsonl'),
+    words: 'hello '.repeat(400),
+  },
+];
+
+for (const { what, line, log, words = 'hello' } of IN_A_SHELL) {
+  test(`the conversation goes on when the log ${what}`, { skip: NO_SHELL }, async (t) => {
+    const folder = makeTempFolder(t);
+    const diary = join(folder, 'diary');
+    mkdirSync(diary);
+    const command = [process.execPath, ...RUNTIME, TAP, log(folder), '--', FAKES, 'mirror'];
+    const script = line.replace('hello', words);
+    // What tsx keeps in the temp folder must not be cut off by this limit, either.
+    const env = { ...process.env, TAP_DIARY: diary, TMPDIR: folder };
+    const options = { env, encoding: 'utf8', timeout: DEADLINE_MS } as const;
+    const { stdout, stderr } = spawnSync('/bin/sh', ['-c', script, 'sh', ...command], options);
+    assert.equal(stdout.trim(), words.trim());
+    assert.match(withoutNodeWarnings(stderr), /^tap: no log from here on, .+ The con.+ on\.\n$/);
+    await assertNothingLeft(folder);
   });
 }
 
@@ -562,6 +615,65 @@ damaged lines in the log: 2
   assert.equal(code, 1);
 });
 
+/** Lines in a log that the tap did not write: a member of each is of another kind. */
+const FOREIGN = [
+  { event: 'started', at: 5 }, { event: 'started', command: { toString: 1 } },
+  { event: 'started', command: [{ toString: 1 }] }, { event: 'ended', exitCode: { toString: 1 } },
+  { event: 'signal', signal: { toString: 1 } }, { event: 'ended', force: [] },
+  { from: 'client', line: 'x', cutFrom: 'y' },
+];
+
+test('lines of a log that somebody else wrote are damaged, and the rest is shown', async (t) => {
+  const folder = makeTempFolder(t);
+  const log = join(folder, 'foreign.jsonl');
+  const line = (from: string, words: string) => ({ from, line: words });
+  const hidden = 'a\u{e0100}b\u034fc\u3164d\ufe0fe\u2800f';
+  const entries = [
+    { event: 'started', at: 'then', command: ['node'], folder }, ...FOREIGN,
+    { event: 'constructor' }, { event: '__proto__' }, line('server', hidden),
+    { event: 'ended', exitCode: 0, signal: null, force: null },
+  ];
+  const texts = entries.map((one) => JSON.stringify({ run: 'a', atMs: 3, ...one }));
+  writeFileSync(log, `${texts.join('\n')}\n`);
+  const shown = await tap('--show', log);
+  assert.deepEqual([shown.code, withoutNodeWarnings(shown.stderr)], [1, '']);
+  const damage = /^LOG line (\d+) is damaged and left out \(it is no entry of a log\): /gm;
+  const numbers = FOREIGN.map((_, index) => String(index + 2));
+  assert.deepEqual([...shown.stdout.matchAll(damage)].map(([, number]) => number), numbers);
+  assert.equal(shown.stdout.replace(/^LOG line .*\n/gm, ''), `== run a, then ==
+$ node
+
+      (at 3 ms) constructor
+      (at 3 ms) __proto__
+<-- a\\udb40\\udd00b\\u034fc\\u3164d\\ufe0fe\\u2800f
+      ERROR: this is not JSON
+
+ended: exit code 0, 3 ms after the start
+summary: requests: 0, answers: 0, errors: 1, notifications: 0, without an answer: 0, other lines: 1
+
+damaged lines in the log: ${FOREIGN.length}
+`);
+  const page = join(folder, 'page.html');
+  const { code, stdout, stderr } = await tap('--html', page, log);
+  assert.deepEqual([code, withoutNodeWarnings(stderr)], [1, '']);
+  assert.deepEqual([...stdout.matchAll(/^LOG line (\d+) /gm)].map(([, found]) => found), numbers);
+  const html = readFileSync(page, 'utf8');
+  for (const event of ['constructor', '__proto__']) assert.ok(html.includes(`<p>${event}</p>`));
+  assert.deepEqual(exactLines(html), [reveal(hidden)]);
+});
+
+test('what is no file is not waited for, and not shown', { skip: NO_FIFO }, async (t) => {
+  const folder = makeTempFolder(t);
+  for (const log of [makePipe(folder), folder]) {
+    for (const args of [['--show', log], ['--html', join(folder, 'page.html'), log]]) {
+      const { code, stdout, stderr } = await tap(...args);
+      assert.deepEqual([code, stdout], [2, '']);
+      assert.ok(withoutNodeWarnings(stderr).startsWith(`${log} is no file: name a log.\n\nUsage`));
+    }
+  }
+  assert.deepEqual(readdirSync(folder), ['pipe']);
+});
+
 test('--follow waits for a log, for more, and for another one in its place', async (t) => {
   const folder = makeTempFolder(t);
   const log = join(folder, 'later.jsonl');
@@ -615,7 +727,7 @@ test('a reader of --show that goes away is no crash', async (t) => {
 
 const EVIL = '</pre></script><script>document.title="x"</script><img src=x onerror="x()">' +
   '<style>*{}</style>]]>--><!-- "\'&amp;&lt; \u202e\u2028\u200b\u0007\u001b\u009b\ud800' +
-  '\u{e0041} <a href="javascript:x()">';
+  '\u{e0041}\u{e0100}\u034f\u3164\ufe0f\u2800 <a href="javascript:x()">';
 
 /** A log whose every text is of one kind. */
 function writeLogOf(folder: string, words: string): string {
@@ -668,7 +780,7 @@ test('a page of hostile words has the very tags of a page of harmless ones', asy
     assert.deepEqual([code, withoutNodeWarnings(stderr)], [0, '']);
     const html = readFileSync(page, 'utf8');
     tags.push(html.match(TAG) ?? []);
-    const odd = /[\0-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\ud800-\udfff]/u;
+    const odd = /[\0-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2800\ud800-\udfff\p{DI}]/u;
     assert.doesNotMatch(html, odd, 'all that cannot be seen is shown');
     const said = readEntries(log).filter(({ from }) => from === 'client' || from === 'server');
     assert.deepEqual(exactLines(html), said.map(({ line }) => reveal(line ?? '')));
@@ -746,6 +858,21 @@ test('a page replaces a page, and no other file; a damaged line is told', async 
   assert.equal(lost.code, 2);
   assert.match(lost.stderr, /^ENOENT: .+\n\nUsage: /);
   assert.deepEqual(readdirSync(folder).sort(), ['made by hand.jsonl', 'page.html']);
+});
+
+test('a page is written under another name first, but not over a file', { skip: NO_SHELL }, (t) => {
+  const folder = makeTempFolder(t);
+  const page = join(folder, 'page.html');
+  const command = [process.execPath, ...RUNTIME, TAP, '--html', page, writeLog(folder)];
+  const line = 'echo precious > "$0.$$.tmp"; exec "$@"'; // exec keeps the id of the process
+  const { status, stderr } = spawnSync('/bin/sh', ['-c', line, page, ...command], {
+    encoding: 'utf8', timeout: DEADLINE_MS,
+  });
+  assert.equal(status, 2);
+  assert.match(withoutNodeWarnings(stderr), /^EEXIST: .+\n\nUsage: /);
+  const [draft = '', ...others] = readdirSync(folder).filter((name) => name.startsWith('page'));
+  assert.deepEqual(others, [], 'no page');
+  assert.equal(readFileSync(join(folder, draft), 'utf8'), 'precious\n');
 });
 
 // ---------------------------------------------------------------------------------------------

@@ -9,9 +9,10 @@
  * Or:  npx tsx scripts/tap.ts --show LOG.jsonl [--follow]
  * Or:  npx tsx scripts/tap.ts --html PAGE.html LOG.jsonl
  *
- * The server has the tap's environment and folder. Its end of input, its signals and its exit code
- * are what they would be without the tap. A log that cannot be written is one sentence on stderr:
- * the conversation goes on without it.
+ * The server has the tap's environment and folder. Its end of input, the signals that end or steer
+ * a server (SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2) and its exit code are what they
+ * would be without the tap. A log that cannot be written is one sentence on stderr: the
+ * conversation goes on without it.
  *
  * LOG holds whatever crosses the wire, and the command: tokens and private text too, if they are
  * there. So it is created for your eyes only (mode 0600); look into it before you pass it on. It
@@ -106,7 +107,9 @@ export const EVENTS: Record<string, string> = {
 // ---------------------------------------------------------------------------------------------
 
 // What a host may end its server with. SIGKILL cannot be passed on: nobody gets to see it.
-const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+const SIGNALS: readonly NodeJS.Signals[] = IS_WINDOWS
+  ? ['SIGINT', 'SIGTERM', 'SIGHUP']
+  : ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2'];
 
 /** Starts the command and stands between it and whoever started this program, until it ends. */
 async function tap(file: string, command: string[]): Promise<void> {
@@ -200,7 +203,14 @@ async function tap(file: string, command: string[]): Promise<void> {
   // hosts do not, is not waited for either.
   async function drain(): Promise<void> {
     const exitedAt = now();
-    const isSilent = () => now() - Math.max(lastMoved, exitedAt) > 500 && out.writableLength === 0;
+    let lastFull = exitedAt; // when the host was last slow
+    const isSilent = () => {
+      if (out.writableLength > 0) lastFull = now();
+      // What the server left in its pipes has come long before: the rest is from others, for ever.
+      const isOthers = now() - lastFull > 5000;
+      const isStill = now() - Math.max(lastMoved, exitedAt) > 500;
+      return out.writableLength === 0 && (isStill || isOthers);
+    };
     while (!(await Promise.race([closed, sleep(20, false)])) && !isSilent());
     await new Promise((resolve) => out.end(resolve));
     const flushed = new Promise((resolve) => process.stderr.write('', resolve));
@@ -291,7 +301,12 @@ function openForAppending(file: string): number {
   // O_NONBLOCK: to open a named pipe that nobody reads would wait, and the host with us.
   const { O_RDWR, O_CREAT, O_APPEND, O_NONBLOCK = 0 } = files;
   const descriptor = openSync(file, O_RDWR | O_CREAT | O_APPEND | O_NONBLOCK, 0o600);
-  const { size } = fstatSync(descriptor);
+  const stats = fstatSync(descriptor);
+  if (!stats.isFile() || isStandard(stats)) {
+    closeSync(descriptor);
+    throw new Error('it is no ordinary file, or the conversation itself');
+  }
+  const { size } = stats;
   if (size === 0) return descriptor;
   const start = Buffer.alloc(LOG_START.length);
   readSync(descriptor, start, 0, start.length, 0);
@@ -303,6 +318,18 @@ function openForAppending(file: string): number {
   readSync(descriptor, last, 0, 1, size - 1);
   if (last[0] !== 10) writeFileSync(descriptor, '\n'); // a run was cut off in the middle of a line
   return descriptor;
+}
+
+/** Is this the file behind our stdin, stdout or stderr? /dev/stdout would be, for one. */
+function isStandard({ dev, ino }: { dev: number; ino: number }): boolean {
+  return [0, 1, 2].some((descriptor) => {
+    try {
+      const other = fstatSync(descriptor);
+      return other.dev === dev && other.ino === ino;
+    } catch {
+      return false; // it is closed
+    }
+  });
 }
 
 const LOG_START = '{"run":';
@@ -517,10 +544,16 @@ function parse(text: string): unknown {
   }
 }
 
+const isText = (value: unknown) => typeof value === 'string';
+
 /** Understands one line of LOG; undefined where it is none of the tap's. */
 function parseEntry(text: string): Spoken | Happening | undefined {
   const entry = Object(parse(text)) as Partial<Spoken & Happening>;
   if (typeof entry.run !== 'string' || typeof entry.atMs !== 'number') return undefined;
+  const { at = '', signal, force, exitCode, cutFrom = 0, command = [] } = entry;
+  const isSound = typeof at === 'string' && [signal ?? '', force ?? ''].every(isText) &&
+    [exitCode ?? 0, cutFrom].every(Number.isFinite) && [command].flat().every(isText);
+  if (!isSound) return undefined; // somebody else has written in this log
   if (typeof entry.event === 'string') return entry as Happening;
   const isSide = ['client', 'server', 'stderr'].includes(String(entry.from));
   return isSide && typeof entry.line === 'string' ? (entry as Spoken) : undefined;
@@ -557,8 +590,8 @@ function* readOn(file: string, place: Place): Generator<Buffer | undefined> {
 // What a terminal, or a reader, could be deceived with: control characters, marks that turn the
 // direction of the text, and characters that nobody sees; also halves of characters.
 const ODD = new RegExp(
-  '[\\u0000-\\u001f\\u007f-\\u009f\\u00ad\\u061c\\u180e\\u200b-\\u200f\\u2028-\\u202e' +
-  '\\u2060-\\u206f\\ufeff\\ufff9-\\ufffb\\ud800-\\udfff\\u{e0000}-\\u{e007f}]', 'gu');
+  '[\\u0000-\\u001f\\u007f-\\u009f\\u2028-\\u202e\\u2800\\ufff9-\\ufffb\\ud800-\\udfff' +
+  '\\p{Default_Ignorable_Code_Point}]', 'gu');
 
 /** Shows what is odd in a text as JSON writes it: \u and four digits. */
 export function reveal(text: string, odd: RegExp = ODD): string {
@@ -644,7 +677,7 @@ function newPrinter() {
       say(`ended: ${describeEnd(entry)}, ${atMs} ms after the start`);
       summarize(run, reader);
     } else {
-      const words = EVENTS[event] ?? event;
+      const words = Object.hasOwn(EVENTS, event) ? EVENTS[event] : event;
       remark(`(at ${atMs} ms) ${words}${entry.signal ? `: ${entry.signal}` : ''}`);
     }
   }
@@ -732,8 +765,8 @@ async function writePage(page: string, file: string): Promise<number> {
   const { runs, damaged } = readLog(file);
   // Under another name first, so that there is never half a page; for your eyes only, as the log.
   const draft = `${page}.${process.pid}.tmp`;
+  const descriptor = openSync(draft, 'wx', 0o600); // is there one, then it is not ours
   try {
-    const descriptor = openSync(draft, 'wx', 0o600);
     try {
       for (const part of renderPage(basename(file), runs, damaged)) writeFileSync(descriptor, part);
     } finally {
@@ -815,6 +848,7 @@ async function main(): Promise<void> {
   const { log } = call;
   const isAwaited = call.task === 'show' && call.isFollowing;
   if (!existsSync(log) && !isAwaited) leave(2, `There is no file ${log}.`);
+  if (existsSync(log) && !statSync(log).isFile()) leave(2, `${log} is no file: name a log.`);
   process.exitCode =
     await (call.task === 'show' ? show(log, call.isFollowing) : writePage(call.page, log));
 }

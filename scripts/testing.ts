@@ -7,7 +7,7 @@ import { spawn } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, normalize, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
 /** The kit's own folder, where package.json is. */
@@ -33,6 +33,13 @@ export function runLine(file: string): string[] {
   const found = parseRunLine(readFileSync(file, 'utf8'));
   if (found === undefined) throw new Error(`${file}: no "Run: npx tsx …" in the opening comment`);
   return found.args;
+}
+
+/** The folder in which a `Run:` line is meant, since FILE is seen from there; undefined if none. */
+export function folderOfRun(path: string, file: string): string | undefined {
+  const whole = resolve(path);
+  const end = normalize(`/${file}`); // of ./server.ts, too, it is /server.ts
+  return whole.endsWith(end) ? whole.slice(0, 1 - end.length) : undefined;
 }
 
 /** Finds `Run: npx tsx FILE ARGS` in the opening comment of a text; undefined without one. */

@@ -51,8 +51,9 @@ async function tellStories(
   const save = join(folder, name.replaceAll(' ', '-'), client);
   const file = join(KIT, 'clients', `${client}.ts`);
   const server = serverFile(stand, client);
-  // A client that has no server of its own knows for itself what it talks to.
-  const args = [file, ...(existsSync(server) ? [server] : []), '--save', save];
+  // The probe has no server of its own: it visits echo, and saves nothing.
+  const isPair = existsSync(server);
+  const args = isPair ? [file, server, '--save', save] : [file, serverFile(stand, 'echo')];
   const { code, stdout, stderr } = await run(node, [...before, ...args]);
   const result = /^result: (\d+) checks passed$/m.exec(stdout);
   if (code === 0 && result) return { column: client, shown: result[1] ?? '' };
