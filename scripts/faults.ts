@@ -1328,6 +1328,31 @@ const FILES: Fault[] = faultsOf('servers/files.ts', [
     symptom: 'Whoever asks learns which links there are outside, if they lead in.',
   },
   {
+    name: 'files-leaks-structured',
+    find: '    return succeed(connection, request, { content, isError: true });',
+    replace: '    const structuredContent = { roots: ROOTS };\n' +
+      '    return succeed(connection, request, { content, structuredContent, isError: true });',
+    story: 'legacy',
+    fails: 'up and out: nothing besides (contract of files)',
+    symptom: 'Nobody reads that member, until somebody does.',
+  },
+  {
+    name: 'files-leaks-data',
+    find: 'new RpcError(-32002, REFUSED)',
+    replace: 'new RpcError(-32002, REFUSED, { roots: ROOTS })',
+    story: 'legacy',
+    fails: 'up and out: no data (contract of files)',
+    symptom: 'The host logs where the folders lie, and the log is passed on.',
+  },
+  {
+    name: 'files-another-message',
+    find: 'new RpcError(-32602, REFUSED, { uri })',
+    replace: "new RpcError(-32602, uri.includes('..') ? 'Forbidden' : REFUSED, { uri })",
+    story: 'modern',
+    fails: 'up and out: the message (contract of files)',
+    symptom: 'Two refusals that differ are an answer to whoever compares them.',
+  },
+  {
     name: 'files-leaks-beside',
     find: "    const content = [{ type: 'text', text: error.message }];",
     replace: "    const content = [{ type: 'text', text: error.message }];\n" +
@@ -1507,6 +1532,14 @@ const FILES: Fault[] = faultsOf('servers/files.ts', [
     story: 'modern',
     fails: 'up and out: data.uri as it was sent',
     symptom: 'With several reads under way, the log does not say which one failed.',
+  },
+  {
+    name: 'files-untyped-path',
+    find: "const PATH = {\n  type: 'string',",
+    replace: 'const PATH = {',
+    story: 'modern',
+    fails: 'the tools (contract of files)',
+    symptom: 'A model sends a list of paths, and is told that it must be a string.',
   },
   {
     name: 'files-kept-for-ever',
