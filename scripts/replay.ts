@@ -32,6 +32,8 @@ import { basename, dirname, isAbsolute, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { isDeepStrictEqual, parseArgs } from 'node:util';
 
+import { parseJson } from './testing.ts';
+
 type JsonObject = Record<string, unknown>;
 
 /** One message of a record; a client's is a line that this program waits for. */
@@ -239,7 +241,7 @@ function makePlayer(transcripts: Transcript[], damage: Damage | undefined, stage
       const entry = chosen?.entries[next];
       if (entry?.from !== 'server') return;
       next += 1;
-      const message = parse(entry.line) as JsonObject;
+      const message = parseJson(entry.line) as JsonObject;
       const isResponse = 'result' in Object(message) || 'error' in Object(message);
       if (isResponse) responses += 1;
       if (isResponse && responses === damage?.at && isMeant()) strike(damage, message);
@@ -298,17 +300,8 @@ function firstOfClient(entries: Entry[]): string {
 
 /** Do two lines say the same? The order of members does not matter, all else does. */
 function isSame(recorded: string, said: string): boolean {
-  const value = parse(said);
-  return value !== undefined && isDeepStrictEqual(parse(recorded), value);
-}
-
-/** The JSON value of a text; undefined, which no JSON text means, where it is none. */
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+  const value = parseJson(said);
+  return value !== undefined && isDeepStrictEqual(parseJson(recorded), value);
 }
 
 // ---------------------------------------------------------------------------------------------
@@ -370,7 +363,7 @@ function readTranscripts({ folder, ending, place }: Call): Transcript[] {
     refuse(`${folder} has no record of a story that ends in -${ending}: ${files.join(', ')}`);
   }
   return wanted.map((file) => {
-    const entries = parse(inPlace(readFileSync(join(folder, file), 'utf8'), place));
+    const entries = parseJson(inPlace(readFileSync(join(folder, file), 'utf8'), place));
     if (!Array.isArray(entries) || !entries.every(isEntry)) {
       refuse(`${join(folder, file)} is no transcript. What --save writes is an array of ` +
         '{"from": "client" or "server", "line": "…"}: record it afresh.');

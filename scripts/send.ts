@@ -41,7 +41,7 @@ import { relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
-import { folderOfRun, parseRunLine } from './testing.ts';
+import { folderOfRun, parseJson, parseRunLine, runtimeArguments } from './testing.ts';
 
 type JsonObject = Record<string, unknown>;
 
@@ -127,7 +127,7 @@ function readCommand(place: string, bytes: Buffer, text: string): Step {
 /** What a server owes for one line, by JSON-RPC; a blank line is no message. */
 function whatIsDue(text: string): Due {
   if (text.trim() === '') return 'nothing';
-  const message = parse(text);
+  const message = parseJson(text);
   if (!isObject(message)) return 'any answer';
   const { id, method, result, error } = message;
   const isResponse = method === undefined && (result !== undefined || error !== undefined);
@@ -254,14 +254,6 @@ const NARROW = /[\p{Mn}\p{Me}\p{Cf}]/u;
 const EMOJI = /\p{Emoji_Presentation}/u;
 const WIDE = /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uff00-\uff60\u{20000}-\u{3fffd}]/u;
 
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
 function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
@@ -344,7 +336,7 @@ async function startServer({ command, cwd, env, timeout }: Options) {
     if (text.trim() === '') return;
     came += 1;
     say(`<-- ${text.replace(/\r$/, '')}`);
-    const message = parse(text);
+    const message = parseJson(text);
     if (!isObject(message) || typeof message.method === 'string') return;
     if (due === 'any answer' || (isObject(due) && due.id === message.id)) settle();
   }
@@ -502,7 +494,7 @@ function checkServer(server: string): void {
 /** A script is run by the same runtime that runs this program: never a shell, no npx. */
 function withRuntime([file = '', ...args]: string[]): { command: string[]; shown: string[] } {
   if (!SCRIPT.test(file)) return { command: [file, ...args], shown: [file, ...args] };
-  const runtime = process.execArgv.filter((argument) => !argument.startsWith('--inspect'));
+  const runtime = runtimeArguments();
   const name = runtime.some((argument) => argument.includes('tsx')) ? 'npx tsx' : 'node';
   const command = [process.execPath, ...runtime, resolve(file), ...args];
   return { command, shown: [name, relative('', file).replaceAll('\\', '/'), ...args] };

@@ -58,6 +58,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
+import { parseJson, runtimeArguments } from './testing.ts';
+
 const IS_WINDOWS = process.platform === 'win32';
 
 // A log keeps this much of one line. A server of the kit reads no longer ones either.
@@ -262,8 +264,7 @@ const SCRIPT = /\.m?[jt]s$/;
 /** A script is run by the same runtime that runs this program: never a shell, no npx. */
 function withRuntime([file = '', ...args]: string[]): string[] {
   if (!SCRIPT.test(file)) return [file, ...args];
-  const runtime = process.execArgv.filter((argument) => !argument.startsWith('--inspect'));
-  return [process.execPath, ...runtime, resolve(file), ...args];
+  return [process.execPath, ...runtimeArguments(), resolve(file), ...args];
 }
 
 // ---------------------------------------------------------------------------------------------
@@ -425,7 +426,7 @@ export function newReader() {
 
   function read(spoken: Spoken): Reading {
     const { line, from } = spoken;
-    const message = from === 'stderr' ? undefined : parse(line);
+    const message = from === 'stderr' ? undefined : parseJson(line);
     const kind = from === 'stderr' ? 'stderr' : kindOf(message);
     const number = readings.length + 1;
     const reading: Reading = { number, spoken, kind, message, isError: false, notes: [] };
@@ -536,19 +537,11 @@ export function stringify(value: unknown): string {
   }
 }
 
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined; // no JSON text means this
-  }
-}
-
 const isText = (value: unknown) => typeof value === 'string';
 
 /** Understands one line of LOG; undefined where it is none of the tap's. */
 function parseEntry(text: string): Spoken | Happening | undefined {
-  const entry = Object(parse(text)) as Partial<Spoken & Happening>;
+  const entry = Object(parseJson(text)) as Partial<Spoken & Happening>;
   if (typeof entry.run !== 'string' || typeof entry.atMs !== 'number') return undefined;
   const { at = '', signal, force, exitCode, cutFrom = 0, command = [] } = entry;
   const isSound = typeof at === 'string' && [signal ?? '', force ?? ''].every(isText) &&

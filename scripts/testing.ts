@@ -68,6 +68,20 @@ export function tsxArguments(): string[] {
   return ['--import', pathToFileURL(loader).href];
 }
 
+/** The JSON value of a text; undefined, which no JSON text means, where it is none. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** This program's own runtime arguments, for a script that it starts; a debugger is left out. */
+export function runtimeArguments(): string[] {
+  return process.execArgv.filter((argument) => !argument.startsWith('--inspect'));
+}
+
 /** Makes an empty folder, by default with a space in its path; it goes when the test ends. */
 export function makeTempFolder(
   t: { after: (remove: () => void) => void },
